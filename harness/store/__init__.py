@@ -1,0 +1,1 @@
+"""What a stream leaves on disk: one SQLite file in WAL mode, one append-only event log, one manifest."""
