@@ -6,6 +6,7 @@ Only one process plays a stream: the lock file is held by `flock`, which the ker
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -23,6 +24,7 @@ from harness.models.ledger import LedgerRow
 from harness.store.events import EventLog, read_events
 from harness.store.schema import SCHEMA_VERSION, AttemptKind, TaskRow, insert_statement, statements
 
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM}
 _STORAGE_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -45,7 +47,7 @@ def storage_error(error: BaseException) -> StorageError | None:
         code = getattr(error, "sqlite_errorcode", None)
         if code is None or code & 0xFF not in _STORAGE_CODES:
             return None
-    elif not isinstance(error, OSError):
+    elif not isinstance(error, OSError) or error.errno not in _DISK_ERRORS:
         return None
     return StorageError(f"Cannot write the run: {error}.", "Free some space; then the same command continues where it stopped.")
 

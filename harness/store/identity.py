@@ -14,17 +14,17 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for key in sorted(value, key=str):
-            yield from _leaves(value[key], f"{path}.{key}" if path else str(key))
+            yield from leaves(value[key], f"{path}.{key}" if path else str(key))
     else:
         yield path, value
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Human-readable lines `key: old → new` for every leaf that differs, sorted by key."""
-    before, after = dict(_leaves(old)), dict(_leaves(new))
+    before, after = dict(leaves(old)), dict(leaves(new))
     missing = "(absent)"
     return [
         f"{key}: {before.get(key, missing)!r} → {after.get(key, missing)!r}"

@@ -87,11 +87,12 @@ class RunView:
             f" CASE WHEN sum(ok AND cost_usd IS NULL) = 0 THEN coalesce(sum(cost_usd), 0) END FROM ledger {where} {group}"
         )
         width = len(by)
-        return [
-            UsageRow(values[:width], *(value or 0 for value in values[width:-1]), values[-1])
-            for values in map(tuple, rows)
-            if values[width]
-        ]
+        found = []
+        for values in map(tuple, rows):
+            calls, failed, inp, cached, out, reasoning, estimated, cost = values[width:]
+            if calls:
+                found.append(UsageRow(values[:width], calls, failed, inp, cached, out, reasoning, estimated, cost))
+        return found
 
     def attempts(self) -> list[dict[str, Any]]:
         """All attempts: position, number, kind (committed, infra_failure, aborted, stopped), error, calls, tokens, cost."""

@@ -218,6 +218,6 @@ def _no_model() -> Any:
         "capabilities",
     )
     info = ModelInfo(vision=False, function_calling=False, json_output=False, family="unknown", structured_output=False)
-    body: dict[str, Any] = {name: refuse for name in names}
+    body: dict[str, Any] = dict.fromkeys(names, refuse)
     body["model_info"] = property(lambda self: info)
     return type("NoModel", (ChatCompletionClient,), body)()

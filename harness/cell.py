@@ -1,0 +1,148 @@
+"""A cell: one combination of host, memory method, environment, models and seed, built from a validated configuration.
+
+Building spends nothing: it makes the objects, asks each what is missing, fixes the order of the tasks, and derives the
+identity under which the run is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import harness
+from harness.config import StreamConfig, identity_part, resolve
+from harness.contracts import Environment, Host, Memory, MemoryServices, Models, Problem, Task
+from harness.errors import ConfigError, SetupError
+from harness.seeds import rng
+from harness.store.identity import digest
+from harness.store.manifest import SCHEMA_VERSION, session
+
+# Raised when the player changes so that scores or ledgers stop being comparable with earlier ones.
+PROTOCOL = 1
+
+
+def comparable(version: str) -> int:
+    """N of a version "N-X": it changes when scores stop being comparable, X when they do not."""
+    head = version.partition("-")[0]
+    if not head.isdigit():
+        raise ConfigError(f"{version!r} is not a version of the form N-X.")
+    return int(head)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Everything a stream needs, made once. `memory` makes a fresh memory object (see `harness.contracts.Memory`)."""
+
+    config: StreamConfig
+    host: Host
+    environment: Environment
+    memory_class: type[Any]
+
+    @classmethod
+    def build(
+        cls, values: Mapping[str, Any], choices: Mapping[str, str], variant: str = "", experiment: str | None = None
+    ) -> Cell:
+        """Raises ConfigError for anything wrong in `values` (composed, plain data)."""
+        config, host_class, memory_class, env_class = resolve(values, choices, variant, experiment)
+        host: Host = host_class(config.host, config.run.seed)
+        environment: Environment = env_class(config.env)
+        return cls(config, host, environment, memory_class)
+
+    def memory(self, db: Any, models: Models) -> Memory:
+        made: Memory = self.memory_class(self.config.method, MemoryServices(db, models, self.config.run.seed))
+        return made
+
+    def require(self, problems: Sequence[Problem]) -> None:
+        """Raise SetupError naming everything that is missing, and what mends it."""
+        if problems:
+            raise SetupError(
+                " ".join(f"{problem.what.rstrip('.')}." for problem in problems),
+                " ".join(f"Mend it with: {problem.fix}." if " " in problem.fix else problem.fix for problem in problems),
+            )
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks of the stream in the order they are played."""
+        found = list(self.environment.tasks())
+        run = self.config.run
+        if not found:
+            raise SetupError(f"The environment {self.environment.name} has no tasks.", "See `memarena doctor`.")
+        if run.order != "official":
+            rng(int(run.order.partition(":")[2]), "run", "order").shuffle(found)
+        if run.tasks is not None and run.tasks > len(found):
+            raise ConfigError(f"run.tasks is {run.tasks}, but {self.environment.name} has {len(found)} tasks here.")
+        return tuple(found[: run.tasks])
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """What the identity is made of, as plain data (ARCHITECTURE.md rule 2)."""
+        ids = hashlib.sha256("\n".join(task.task_id for task in self.tasks).encode()).hexdigest()
+        config = self.config
+        return {
+            "host": identity_part(config.host),
+            "method": identity_part(config.method),
+            "env": identity_part(config.env),
+            "models": identity_part(config.models),
+            "run": identity_part(config.run),
+            "task_ids_sha256": ids,
+            "data_digest": self.environment.data_digest,
+            "code": {
+                "protocol": PROTOCOL,
+                "host": comparable(type(self.host).version),
+                "method": comparable(self.memory_class.version),
+                "env": comparable(self.environment.version),
+            },
+        }
+
+    @property
+    def identity(self) -> str:
+        """sha256 of the description."""
+        return digest(self.description)
+
+    def manifest(self, models: Mapping[str, Any], previous: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The manifest of this run; `models` is the gateway's description, `previous` the manifest of an earlier process."""
+        config, this = self.config, session()
+        official = getattr(type(self.environment).Config(), "max_steps", self.environment.max_steps)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "memarena": harness.__version__,
+            "name": config.run.name or config.default_name(),
+            "identity": self.identity,
+            "cell": self.description,
+            "labels": {
+                **{group: config.choices[group] for group in ("host", "method", "env", "models")},
+                "models_label": config.models.label,
+                "variant": config.variant,
+                "experiment": config.experiment,
+            },
+            "seed": config.run.seed,
+            "tasks": {
+                "n": len(self.tasks),
+                "total": len(self.environment.tasks()),
+                "order": config.run.order,
+                "ids_sha256": self.description["task_ids_sha256"],
+            },
+            "environment": {
+                "version": self.environment.version,
+                "max_steps": self.environment.max_steps,
+                "official_max_steps": official,
+                "data_digest": self.environment.data_digest,
+                "provenance": dict(self.environment.provenance),
+            },
+            "models": dict(models),
+            "packages": this["packages"],
+            "python": this["python"],
+            "platform": this["platform"],
+            "git": this["git"],
+            "created": previous["created"] if previous else this["started"],
+            "sessions": [*(previous or {}).get("sessions", []), this],
+            "run_options": {
+                "replay": config.run.replay.mode,
+                "infra_retries": config.run.infra_retries,
+                "max_infra_failures": config.run.max_infra_failures,
+                "stream_limits": identity_part(config.run.limits.stream),
+            },
+        }

@@ -1,0 +1,150 @@
+"""The `memarena` command: thin, and quick to start. Everything heavy is imported by the subcommand that needs it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from harness.errors import MemArenaError, UserError
+
+EPILOG = """examples:
+  memarena run experiment=demo                      three memories on three small tasks, with the embedded model
+  memarena run method=generative models=gpt-5-mini  one stream
+  memarena run -m method=none,metagpt,generative    a sweep, each stream in its own process
+  memarena table table1 --env alfworld              measured beside reported
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="memarena",
+        description="Find out whether a memory makes a team of LLM agents better, and at what cost.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    run = commands.add_parser("run", help="play a stream, or a sweep of streams", description="Play a stream or a sweep.")
+    run.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values, a process each")
+    run.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="streams of a sweep at a time (default 1)")
+    run.add_argument("--cfg", action="store_true", help="print the composed configuration and exit")
+    run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="host= method= env= models= experiment= run.seed= …")
+
+    show = commands.add_parser("show", help="what a run found: score, steps, tokens, cost")
+    show.add_argument("run", metavar="RUN", help="a run's directory, or its name below --root")
+    show.add_argument("--json", action="store_true", help="as JSON")
+
+    listing = commands.add_parser("list", help="the runs there are")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+
+    table = commands.add_parser("table", help="a paper's table, measured beside reported")
+    table.add_argument("table", metavar="TABLE", help="table1, table2, table4, table5, components, textual, tokens")
+    table.add_argument("--env", help="only this environment's column")
+    table.add_argument("--models", help="only runs with this model set")
+    table.add_argument("--format", choices=("markdown", "csv", "latex"), default="markdown")
+
+    for command in (show, listing, table):
+        command.add_argument("--root", type=Path, default=Path("results/runs"), help="where the runs are (default %(default)s)")
+
+    doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
+    doctor.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="check only what this configuration needs")
+    doctor.add_argument("--json", action="store_true", help="as JSON")
+    return parser
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Run `work`; an error that we know becomes one line on stderr and an exit code, never a traceback."""
+    try:
+        return work()
+    except UserError as error:
+        print(f"memarena: {error}", file=sys.stderr)
+        return 2
+    except MemArenaError as error:
+        print(f"memarena: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("memarena: interrupted; what was committed is kept, the same command continues.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # the reader of our output has gone (`| head`): not an error, but nothing more can be written
+        sys.stderr.close()
+        return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if args.version:
+        from harness import __version__
+
+        print(f"memarena {__version__}")
+        return 0
+    if args.command is None:
+        parser.print_help()
+        return 2
+    return guarded(lambda: _COMMANDS[args.command](args))
+
+
+def _run(args: argparse.Namespace) -> int:
+    if args.cfg:
+        from omegaconf import OmegaConf
+
+        from harness.compose import compose_one
+
+        print(OmegaConf.to_yaml(OmegaConf.create(compose_one(args.overrides)[0])), end="")
+        return 0
+    from harness.sweep import run
+
+    return run(args.overrides, multirun=args.multirun, jobs=args.jobs)
+
+
+def _directory(args: argparse.Namespace) -> Path:
+    given = Path(args.run)
+    return given if given.exists() else args.root / args.run
+
+
+def _show(args: argparse.Namespace) -> int:
+    import json
+
+    from harness.report.show import render, summary
+    from harness.store.view import RunView
+
+    found = summary(RunView(_directory(args)))
+    print(json.dumps(found, indent=1, ensure_ascii=False) if args.json else render(found))
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    import json
+
+    from harness.report.listing import listing, render
+
+    found = listing(args.root)
+    print(json.dumps(found, indent=1, ensure_ascii=False) if args.json else render(found))
+    return 0
+
+
+def _table(args: argparse.Namespace) -> int:
+    from harness.report.tables import build
+
+    table = build(args.table, args.root, env=args.env, models=args.models)
+    print({"markdown": table.to_markdown, "csv": table.to_csv, "latex": table.to_latex}[args.format]())
+    return 0
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from harness.doctor import examine
+
+    return examine(args.overrides, as_json=args.json)
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "show": _show,
+    "list": _list,
+    "table": _table,
+    "doctor": _doctor,
+}

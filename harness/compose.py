@@ -1,0 +1,156 @@
+"""From the command line's overrides to composed configurations, by Hydra; its errors become one clear line each.
+
+Nothing here is specific to a host, method or environment. Third parties add YAMLs by the entry-point group `memarena.conf`
+(value: a package that holds host/, method/, env/ or models/ folders).
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ConfigError
+from harness.registry import did_you_mean
+
+Job = Callable[[Mapping[str, Any], Mapping[str, str], str, str | None], None]
+
+
+def conf_dir() -> Path:
+    """The conf/ folder: beside the packages in a checkout, inside the harness package in a wheel."""
+    here = Path(__file__).resolve().parent
+    for candidate in (here.parent / "conf", here / "_conf"):
+        if (candidate / "config.yaml").is_file():
+            return candidate
+    raise ConfigError(f"No conf/ folder beside {here}.", "Reinstall memarena.")
+
+
+def _search_path() -> list[str]:
+    packages = [point.value for point in importlib.metadata.entry_points(group="memarena.conf")]
+    return [f"hydra.searchpath=[{','.join(f'pkg://{package}' for package in packages)}]"] if packages else []
+
+
+def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Any], None]) -> None:
+    """Run `job(cfg)` once, or once per point of a sweep (`-m`, or an experiment whose hydra.mode is MULTIRUN)."""
+    import hydra
+
+    # Hydra's own reporting prints a page and exits; with this it raises, and we print one line
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    decorated = hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(job)
+    import sys
+
+    saved = sys.argv
+    sys.argv = ["memarena run", *(["--multirun"] if multirun else []), *_search_path(), *overrides]
+    try:
+        with _clear_errors(overrides):
+            decorated()
+    finally:
+        sys.argv = saved
+
+
+def compose_one(overrides: Sequence[str]) -> tuple[dict[str, Any], dict[str, str], str, str | None]:
+    """Compose a single configuration without running anything: (values, choices, variant, experiment)."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    with _clear_errors(overrides), initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        cfg = compose("config", overrides=[*_search_path(), *overrides], return_hydra_config=True)
+        return unpack(cfg)
+
+
+def is_sweep(cfg: Any) -> bool:
+    return str(cfg.hydra.mode).endswith("MULTIRUN")
+
+
+def unpack(cfg: Any) -> tuple[dict[str, Any], dict[str, str], str, str | None]:
+    """Split a composed Hydra configuration into plain data: (values, choices, variant, experiment)."""
+    from omegaconf import OmegaConf, open_dict
+    from omegaconf.errors import OmegaConfBaseException
+
+    chosen = {str(key): str(value) for key, value in cfg.hydra.runtime.choices.items() if value is not None}
+    with open_dict(cfg):
+        plain = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
+    try:
+        values = OmegaConf.to_container(plain, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(str(error).splitlines()[0]) from error
+    assert isinstance(values, dict)
+    groups: tuple[str, ...] = ("host", "method", "env", "models", "run")
+    choices = {group: chosen[group] for group in groups if group in chosen}
+    experiment = chosen.get("experiment")
+    return {str(k): v for k, v in values.items()}, choices, _variant(values, choices), experiment
+
+
+def _variant(values: Mapping[Any, Any], choices: Mapping[str, str]) -> str:
+    """What deviates from the chosen YAMLs in host, method and env: "env.max_steps=10, method.successful_topk=2"."""
+    from harness.store.identity import leaves
+
+    found = []
+    for group in ("host", "method", "env"):
+        base = dict(leaves(_yaml(group, choices[group])))
+        for key, value in leaves(values[group]):
+            if key in base and base[key] != value:
+                found.append(f"{group}.{key}={value}")
+    order = values["run"].get("order", "official")
+    return ", ".join(found + ([f"run.order={order}"] if order != "official" else []))
+
+
+def _yaml(group: str, name: str) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    path = conf_dir() / group / f"{name}.yaml"
+    if not path.is_file():  # a third party's YAML: its values are taken as they are
+        return {}
+    loaded = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    assert isinstance(loaded, dict)
+    return {str(key): value for key, value in loaded.items() if key != "defaults"}
+
+
+class _clear_errors:
+    """Turns Hydra's and OmegaConf's errors into ConfigError."""
+
+    def __init__(self, overrides: Sequence[str]) -> None:
+        self.overrides = overrides
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None and (better := self._translate(error)) is not None:
+            raise better from error
+
+    def _translate(self, error: BaseException) -> ConfigError | None:
+        from hydra.errors import HydraException, MissingConfigException
+        from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+
+        if isinstance(error, MissingConfigException):
+            options = list(error.options or [])
+            group, _, name = (error.missing_cfg_file or "").rpartition("/")
+            if not options:
+                options = _available(group)
+            return ConfigError(f"Unknown {group or 'configuration'} {name!r}.", did_you_mean(name, options))
+        cause = error.__cause__
+        if isinstance(error, HydraException) and isinstance(cause, ConfigKeyError):
+            return _unknown_key(cause, self.overrides)
+        if isinstance(error, HydraException | OmegaConfBaseException):
+            return ConfigError(" ".join(str(error).split()).rstrip(".") + ".")
+        return None
+
+
+def _available(group: str) -> list[str]:
+    return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")) if group else []
+
+
+def _unknown_key(error: Any, overrides: Sequence[str]) -> ConfigError:
+    """An override of a key that does not exist, with the nearest key of the same group."""
+    key = str(error.full_key or error.key)
+    parent, _, last = key.rpartition(".")
+    node = error.parent_node
+    known = [str(name) for name in node] if node is not None and hasattr(node, "keys") else []
+    if not parent:
+        known = [*known, *(path.name for path in conf_dir().iterdir() if path.is_dir())]
+        known = [name for name in known if name != "hydra"]
+    return ConfigError(f"Unknown key {key}.", did_you_mean(last, known) if known else "")

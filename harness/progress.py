@@ -1,0 +1,60 @@
+"""How a stream shows itself while it plays: a bar on a terminal, a line a task elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Any
+
+from harness.contracts import Task
+from harness.store.database import Store
+from harness.store.schema import TaskRow
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1e6:.2f}M" if count >= 1_000_000 else f"{count / 1e3:.1f}k" if count >= 1000 else str(count)
+
+
+class Progress:
+    """Implements `harness.stream.Observer`. `mode` is auto, bar, lines or off; `total` the number of tasks."""
+
+    def __init__(self, mode: str, name: str, total: int, done: int, score_sum: float, out: IO[str] | None = None) -> None:
+        self.out = out or sys.stderr
+        self.name, self.total, self.done, self.score_sum = name, total, done, score_sum
+        self.mode = mode if mode != "auto" else "bar" if self.out.isatty() else "lines"
+        self._bar: Any = None
+        if self.mode == "bar":
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=done, desc=name, unit="task", file=self.out, dynamic_ncols=True)
+
+    def task_done(self, row: TaskRow, store: Store) -> None:
+        self.done += 1
+        self.score_sum += row.score
+        _, tokens, _ = store.spent()
+        cost = store.db.execute(
+            "SELECT CASE WHEN sum(ok AND cost_usd IS NULL) = 0 THEN sum(cost_usd) END FROM ledger"
+        ).fetchone()[0]
+        parts = {"score": f"{self.score_sum / self.done:.3f}", "tokens": _tokens(tokens)}
+        if cost:
+            parts["cost"] = f"${cost:.2f}"
+        if self._bar is not None:
+            self._bar.set_postfix({"task": row.task_id[-24:], **parts}, refresh=False)
+            self._bar.update(1)
+        elif self.mode == "lines":
+            verdict = "agent failure" if row.kind == "agent_failure" else f"score {row.score:g}"
+            summary = " ".join(f"{key} {value}" for key, value in parts.items())
+            self._line(f"{row.position + 1}/{self.total} {row.task_id}: {verdict}, {row.steps} steps | so far {summary}")
+
+    def task_failed(self, position: int, task: Task, error: str) -> None:
+        if self.mode != "off":
+            self._line(f"{position + 1}/{self.total} {task.task_id}: infrastructure failure, not counted: {error}")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _line(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.write(text, file=self.out)
+        else:
+            print(f"{self.name}: {text}", file=self.out, flush=True)

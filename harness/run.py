@@ -1,0 +1,123 @@
+"""Plays one cell in this process: checks, identity, stream, and the exit code."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, cast
+
+from harness.cell import Cell
+from harness.errors import IdentityError
+from harness.limits import Limits
+from harness.models.gateway import Gateway
+from harness.models.prices import PriceBook
+from harness.models.replay import Mode, Recorder
+from harness.progress import Progress
+from harness.store import manifest
+from harness.store.database import Store
+from harness.store.identity import differences
+from harness.stream import Stream
+
+EXIT_OK, EXIT_FAILED, EXIT_USER, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A cell that has passed every check that costs nothing."""
+
+    cell: Cell
+    directory: Path
+    finished: bool
+
+
+def directory_of(cell: Cell) -> Path:
+    run = cell.config.run
+    return Path(run.root) / (run.name or cell.config.default_name())
+
+
+def prepare(values: Mapping[str, Any], choices: Mapping[str, str], variant: str = "", experiment: str | None = None) -> Prepared:
+    """Check everything that can be checked before anything is spent.
+
+    Raises ConfigError, SetupError, or IdentityError where the run directory holds another cell (RUN-R5).
+    """
+    cell = Cell.build(values, choices, variant, experiment)
+    directory = directory_of(cell)
+    cell.require([*cell.environment.check(), *gateway_of(cell, directory).check()])
+    found = manifest.read(directory)
+    if found is not None and found["identity"] != cell.identity:
+        changed = differences(found["cell"], cell.description)
+        raise IdentityError(
+            f"{directory} holds another cell: {'; '.join(changed)}.",
+            "Give this run a name of its own (run.name=…), or remove that directory.",
+        )
+    return Prepared(cell, directory, found is not None and _finished(directory, len(cell.tasks)))
+
+
+def _finished(directory: Path, total: int) -> bool:
+    from harness.store.view import RunView
+
+    return len(RunView(directory).tasks()) == total
+
+
+def gateway_of(cell: Cell, directory: Path, limits: Limits | None = None) -> Gateway:
+    """The models of `cell`; recordings lie in `directory` unless the configuration says where."""
+    run = cell.config.run
+    path = Path(run.replay.path) if run.replay.path else directory / "recordings.sqlite"
+    return Gateway(
+        cell.config.models,
+        seed=run.seed,
+        constrain_actions=run.constrain_actions,
+        limits=limits,
+        replay=Recorder(cast(Mode, run.replay.mode), path),
+        prices=PriceBook.load(),
+    )
+
+
+def play(prepared: Prepared) -> int:
+    """Play the stream to its end; 0, or 1 if tasks are left without a result. Raises what stops it."""
+    cell, directory = prepared.cell, prepared.directory
+    if prepared.finished:
+        print(f"{directory}: finished before, nothing to do (memarena show {directory}).")
+        return EXIT_OK
+    limits = Limits()
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(directory))
+        gateway = gateway_of(cell, directory, limits)
+        stack.callback(gateway.close)
+        previous = manifest.read(directory)
+        manifest.write(directory, cell.manifest(gateway.describe(), previous))
+        done, score = store.db.execute("SELECT count(*), coalesce(sum(score), 0) FROM task").fetchone()
+        progress = Progress(cell.config.run.progress, directory.name, len(cell.tasks), done, score)
+        stack.callback(progress.close)
+        stack.enter_context(_interruptible())
+        result = Stream(cell, store, gateway, limits, progress).play()
+        # what the gateway learnt of the endpoints on the way belongs into the record
+        written = manifest.read(directory)
+        assert written is not None
+        manifest.write(directory, {**written, "models": gateway.describe()})
+    if result.infra_failures:
+        print(f"{directory}: {result.infra_failures} tasks failed for reasons of infrastructure; run it again to retry them.")
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGINT and SIGTERM end the stream in good order, wherever it is.
+
+    A handler of our own keeps asyncio from installing one that waits for the running callback, i.e. for the model.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

