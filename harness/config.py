@@ -163,7 +163,7 @@ def check_run(run: RunConfig) -> None:
         raise ConfigError(f"run.seed is {run.seed}.", "Use a number from 0 on.")
     if run.progress not in ("auto", "bar", "lines", "off"):
         raise ConfigError(f"run.progress is {run.progress!r}.", did_you_mean(run.progress, ["auto", "bar", "lines", "off"]))
-    if (run.name is not None and not re.fullmatch(r"[^/\x00]+(/[^/\x00]+)*", run.name)) or run.name in (".", ".."):
-        raise ConfigError(f"run.name is {run.name!r}.", "Use a relative path without empty parts.")
+    if run.name is not None and not all(part not in ("", ".", "..") for part in run.name.split("/")):
+        raise ConfigError(f"run.name is {run.name!r}.", "Use a relative path without empty parts and without dots alone.")
     if run.infra_retries < 0 or run.max_infra_failures < 1:
         raise ConfigError("run.infra_retries must be 0 or more, run.max_infra_failures 1 or more.")

@@ -47,8 +47,8 @@ def prepare(values: Mapping[str, Any], choices: Mapping[str, str], variant: str 
     cell = Cell.build(values, choices, variant, experiment)
     directory = directory_of(cell)
     cell.require([*cell.environment.check(), *gateway_of(cell, directory).check()])
-    found = manifest.read(directory)
-    if found is not None and found["identity"] != cell.identity:
+    found, identity = manifest.read(directory), cell.identity
+    if found is not None and found["identity"] != identity:
         changed = differences(found["cell"], cell.description)
         raise IdentityError(
             f"{directory} holds another cell: {'; '.join(changed)}.",
