@@ -1,0 +1,172 @@
+"""ALFWorld as a MemArena environment: the 134 official household tasks, or generated ones where the data is not installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from envs.alfworld import data
+from envs.alfworld.data import FAMILIES, Game
+from envs.alfworld.engine import INSTALL, EnginePool
+from envs.alfworld.generate import GENERATOR, GENERATOR_VERSION, Recipe, default_cache, ensure
+from envs.alfworld.session import AlfWorldSession
+from harness.contracts import ActionMode, Environment, Problem, Task
+from harness.errors import ConfigError, EnvironmentCrashed, SetupError
+
+_PACKAGES = {"alfworld": "alfworld", "textworld": "textworld", "fast_downward": "fast-downward-textworld"}
+_SOURCES = ("auto", "official", "generated")
+
+
+@dataclass(frozen=True)
+class AlfWorldConfig:
+    """Values of conf/env/alfworld.yaml.
+
+    `split` is train, valid_seen or valid_unseen; `source` is official, generated, or auto: official data where it is
+    installed, else generated games. `max_steps` bounds an attempt; `few_shots` is 1 for a worked example in the prompt, or 0.
+    The next four fields describe the generated games (see `generate.Recipe`); `cache_dir` is where these are kept (null: the
+    user's cache directory).
+    """
+
+    name: str = "alfworld"
+    split: str = "valid_unseen"
+    source: str = "auto"
+    max_steps: int = 30
+    few_shots: int = 1
+    generated_seed: int = 0
+    games_per_family: int = 4
+    families: list[str] = field(default_factory=lambda: list(FAMILIES))
+    repeat: int = 2
+    cache_dir: str | None = field(default=None, metadata={"identity": False})
+
+    def __post_init__(self) -> None:
+        for key, value, known in (("split", self.split, tuple(data.OFFICIAL_COUNTS)), ("source", self.source, _SOURCES)):
+            if value not in known:
+                raise ConfigError(f"env.{key} is {value!r}.", f"There are: {', '.join(known)}.")
+        if self.max_steps < 1:
+            raise ConfigError(f"env.max_steps is {self.max_steps}.", "Use a positive number; the published comparisons use 30.")
+        if self.few_shots not in (0, 1):
+            raise ConfigError(f"env.few_shots is {self.few_shots}.", "Use 1, or 0 for none.")
+
+    @property
+    def recipe(self) -> Recipe:
+        """The generated games. Raises ConfigError where they cannot be made."""
+        return Recipe(self.generated_seed, self.games_per_family, tuple(self.families), self.repeat, self.split)
+
+
+class AlfWorld(Environment):
+    """Text games of household chores. Making one reads nothing; the engine is imported when the first game is opened."""
+
+    Config: ClassVar[type[AlfWorldConfig]] = AlfWorldConfig
+    name: ClassVar[str] = "alfworld"
+    version: ClassVar[str] = "1-0"
+    action_mode: ActionMode = "line"
+
+    def __init__(self, config: AlfWorldConfig | None = None) -> None:
+        self._config = config or AlfWorldConfig()
+        self.max_steps = self._config.max_steps
+        self._recipe = self._config.recipe
+        self._root = data.data_root()
+        self._pool = EnginePool()
+
+    @cached_property
+    def _official(self) -> bool:
+        """Whether official data is played. Decided once, so that data which appears later cannot change a run under way."""
+        if self._config.source != "auto":
+            return self._config.source == "official"
+        return data.has_games(self._root, self._config.split) and not data.is_generated(self._root)
+
+    @cached_property
+    def _games(self) -> list[Game]:
+        """All games in order; reads every file once (0.1 s for 134 games). Raises SetupError where there are none."""
+        if self._official:
+            for problem in data.problems(self._root, self._config.split):
+                raise SetupError(problem.what, problem.fix)
+            return data.read_games(self._root, self._config.split)
+        cache = Path(self._config.cache_dir).expanduser() if self._config.cache_dir else default_cache()
+        return data.read_games(ensure(cache, self._recipe), self._config.split)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Game]:
+        return {game.name: game for game in self._games}
+
+    def _game(self, task: Task) -> Game:
+        if task.task_id not in self._by_id:
+            raise ConfigError(f"{task.task_id!r} is no task of ALFWorld's split {self._config.split}.")
+        return self._by_id[task.task_id]
+
+    @property
+    def data_digest(self) -> str:
+        """sha256 over the names and contents of the games, in order. Makes the generated games where they are missing."""
+        return data.digest(self._games)
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """Which games these are, in which grammar and order, and what plays them. Holds nothing of this machine."""
+        known = {name: importlib.metadata.version(name) for name in _PACKAGES.values() if _installed(name)}
+        return {
+            "source": "official" if self._official else "generated",
+            "split": self._config.split,
+            "games": len(self._games),
+            "grammar": "+".join(sorted({game.grammar for game in self._games})),
+            "order": "sorted paths, shuffled by numpy RandomState(1234)",
+            "packages": known,
+            **({} if self._official else {"generator": f"{GENERATOR} {GENERATOR_VERSION}", "generated_seed": self._recipe.seed}),
+        }
+
+    def check(self) -> list[Problem]:
+        """Missing packages and missing data, with the command that mends each. Looks at names only, makes nothing."""
+        missing = [name for module, name in _PACKAGES.items() if importlib.util.find_spec(module) is None]
+        problems = (
+            [Problem(f"ALFWorld needs packages that are not installed: {', '.join(missing)}.", f"Run: {INSTALL}")]
+            if missing
+            else []
+        )
+        return problems + (data.problems(self._root, self._config.split) if self._official else [])
+
+    def tasks(self) -> Sequence[Task]:
+        """All games of the split in the official order; `index` is the official index."""
+        return [
+            Task(
+                task_id=game.name,
+                index=index,
+                goal=f"{game.goal}.",
+                key=f"{game.family}-{game.goal}",
+                family=game.family,
+                group=game.family,
+            )
+            for index, game in enumerate(self._games)
+        ]
+
+    @contextmanager
+    def open(self, task: Task, seed: int) -> Iterator[AlfWorldSession]:
+        """A fresh world for `task`; closed at the end of the block. Raises EnvironmentCrashed where the engine fails."""
+        game = self._game(task)
+        with self._pool.borrow() as engine:
+            view = engine.start(game.path, seed)
+            if view.won:
+                raise EnvironmentCrashed(f"The game {game.name} is won before it begins.")
+            session = AlfWorldSession(
+                engine, task, view, grammar=game.grammar, max_steps=self.max_steps, few_shots=self._config.few_shots
+            )
+            try:
+                yield session
+            finally:
+                session.close()
+
+    def oracle(self, task: Task) -> Sequence[str] | None:
+        """The walkthrough stored with the game; None where it has none."""
+        return data.walkthrough(self._game(task)) or None
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+"""The environments that come with MemArena: name → "module:attribute", imported when first used."""
+
+CATALOGUE: dict[str, str] = {
+    "alfworld": "envs.alfworld.adapter:AlfWorld",
+}

@@ -1,0 +1,214 @@
+"""`python -m envs.<name>`: an environment without any host or memory, for people and for checks.
+
+list, play N, oracle and noop work for every environment of the contract; an adapter may add commands of its own. Results go
+to stdout, progress and errors to stderr; a bad input is one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from harness.contracts import Environment, Session, Task
+from harness.errors import ConfigError, MemArenaError, SetupError
+from harness.seeds import case_seed
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that one adapter adds: `arguments` declares its options, `run` carries it out (and may raise MemArenaError)."""
+
+    name: str
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+
+
+@contextmanager
+def progress(total: int, unit: str) -> Iterator[Callable[[], object]]:
+    """A progress bar on stderr where that is a terminal, else nothing. Yields the function that advances it by one."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=unit, file=sys.stderr, disable=None, leave=False) as bar:
+        yield lambda: bar.update(1)
+
+
+def main(environment: Callable[[Any], Environment], argv: Sequence[str] | None = None, *, extra: Sequence[Command] = ()) -> int:
+    """Run one command. `environment` is the adapter's class. Returns the exit code."""
+    config_class = typing.cast(Any, environment).Config
+    parser = _parser(config_class, extra)
+    arguments = parser.parse_args(argv)
+    try:
+        own = next((command for command in extra if command.name == arguments.command), None)
+        if own is not None:
+            own.run(arguments)
+        else:
+            _run(environment(_configure(config_class, arguments)), arguments)
+        sys.stdout.flush()
+    except MemArenaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # the reader (head, less) has had enough; Python would complain once more when it flushes at exit
+        sys.stdout = typing.cast(Any, None)
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+def _parser(config_class: type, extra: Sequence[Command]) -> argparse.ArgumentParser:
+    name = next(item.default for item in dataclasses.fields(config_class) if item.name == "name")
+    keys = [item.name for item in dataclasses.fields(config_class) if item.name != "name"]
+    common = argparse.ArgumentParser(add_help=False)
+    if "split" in keys:
+        common.add_argument("--split", help="the benchmark's split (default: as in conf/env)")
+    common.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help=f"another value of conf/env: {', '.join(keys)}"
+    )
+    parser = argparse.ArgumentParser(prog=f"python -m envs.{name}", description=f"Tasks of {name}, without a host or a memory.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", parents=[common], help="the tasks in the official order")
+    play = commands.add_parser("play", parents=[common], help="play task N yourself")
+    play.add_argument("index", type=int, metavar="N", help="index of the task, from 0")
+    oracle = commands.add_parser("oracle", parents=[common], help="play the stored solutions: must score 1")
+    noop = commands.add_parser("noop", parents=[common], help="do nothing in every task")
+    for command in (listing, oracle, noop):
+        command.add_argument("--limit", type=int, metavar="N", help="only the first N tasks")
+    for command in (listing, oracle, noop):
+        command.add_argument("--json", action="store_true", help="machine-readable lines on stdout")
+    for command in (play, oracle, noop):
+        command.add_argument("--seed", type=int, default=0, help="base seed of the attempt (default 0)")
+    for own in extra:
+        own.arguments(commands.add_parser(own.name, help=own.help))
+    return parser
+
+
+def _configure(config_class: type, arguments: argparse.Namespace) -> Any:
+    """The adapter's configuration with `--split` and `--set` applied; values are read as YAML, as in conf/."""
+    from omegaconf import OmegaConf
+
+    known = {item.name for item in dataclasses.fields(config_class)}
+    values: dict[str, Any] = {}
+    for text in arguments.set:
+        key, equals, value = text.partition("=")
+        if not equals or key not in known or key == "name":
+            raise ConfigError(f"--set {text}: there is no such key.", f"There are: {', '.join(sorted(known - {'name'}))}.")
+        values[key] = OmegaConf.from_dotlist([f"value={value}"]).value
+    if getattr(arguments, "split", None) is not None:
+        values["split"] = arguments.split
+    return _typed(config_class, values)
+
+
+def _typed(config_class: type, values: dict[str, Any]) -> Any:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(config_class), values))
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"--set: {str(error).splitlines()[0]}.") from error
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+def _run(environment: Environment, arguments: argparse.Namespace) -> None:
+    for problem in environment.check():
+        raise SetupError(problem.what, problem.fix)
+    tasks = environment.tasks()
+    if arguments.command == "play":
+        if not 0 <= arguments.index < len(tasks):
+            raise ConfigError(f"There is no task {arguments.index}.", f"Tasks are numbered 0 to {len(tasks) - 1}.")
+        _play(environment, tasks[arguments.index], arguments.seed)
+        return
+    if arguments.limit is not None:
+        if arguments.limit < 1:
+            raise ConfigError(f"--limit {arguments.limit}: use a positive number.")
+        tasks = tasks[: arguments.limit]
+    if arguments.command == "list":
+        for task in tasks:
+            print(_task_line(task, as_json=arguments.json))
+        return
+    _score(environment, tasks, arguments)
+
+
+def _task_line(task: Task, *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps({"index": task.index, "task_id": task.task_id, "family": task.family, "goal": task.goal})
+    return f"{task.index:4d}  {task.family:32s}  {task.goal}"
+
+
+def _score(environment: Environment, tasks: Sequence[Task], arguments: argparse.Namespace) -> None:
+    """Play `tasks` by the oracle or by doing nothing; print what was not as it should be, then the totals."""
+    oracle = arguments.command == "oracle"
+    start, total, solved = time.monotonic(), 0.0, 0
+    with progress(len(tasks), "task") as advance:
+        for task in tasks:
+            score, success = _attempt(environment, task, arguments.seed, oracle=oracle)
+            total, solved = total + score, solved + success
+            if success != oracle:
+                print(f"{'not solved' if oracle else 'solved'}: {task.index} {task.task_id} (score {score:g})", file=sys.stderr)
+            advance()
+    score = total / len(tasks) if tasks else 0.0
+    seconds = round(time.monotonic() - start, 2)
+    if arguments.json:
+        print(json.dumps({"n": len(tasks), "solved": solved, "score": score, "seconds": seconds}))
+    else:
+        print(f"{arguments.command}: {solved} of {len(tasks)} solved, mean score {score:.3f}, {seconds:.1f} s")
+
+
+def _attempt(environment: Environment, task: Task, seed: int, *, oracle: bool) -> tuple[float, bool]:
+    actions = environment.oracle(task) if oracle else None
+    if oracle and actions is None:
+        raise ConfigError(f"There is no oracle for task {task.index} ({task.task_id}).")
+    with environment.open(task, case_seed(seed, task.index)) as session:
+        for action in (actions if actions is not None else [session.noop_action] * environment.max_steps)[
+            : environment.max_steps
+        ]:
+            if session.step(session.normalise(action)).done:
+                break
+        outcome = session.outcome()
+    return outcome.score, outcome.success
+
+
+def _play(environment: Environment, task: Task, seed: int) -> None:
+    with environment.open(task, case_seed(seed, task.index)) as session:
+        print(f"{session.observation}\n\n(? lists what is possible, q quits; {environment.max_steps} steps)")
+        _converse(session, environment.max_steps)
+        outcome = session.outcome()
+        print(f"{outcome.feedback} Score {outcome.score:g}.")
+
+
+def _converse(session: Session, max_steps: int) -> None:
+    """Read actions from stdin until the episode ends, `q`, or the end of the input."""
+    step = 0
+    while step < max_steps:
+        print("> ", end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print()
+            return
+        text = line.strip()
+        if text == "q":
+            return
+        if text == "?":
+            print("\n".join(session.choices or ["(the possible actions cannot be listed)"]))
+            continue
+        action = session.normalise(text)
+        if not action:
+            continue
+        result = session.step(action)
+        step += 1
+        print(result.observation)
+        if result.done:
+            return
+    print("That was the last step.")
