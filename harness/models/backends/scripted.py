@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from harness.contracts import Problem, TaskInfo, Usage
 from harness.errors import ConfigError
 from harness.models.backends.base import Answer, Request
+from harness.models.backends.reader import ReaderPolicy
 from harness.models.backends.scripted_text import utility_answer
 from harness.models.config import EndpointConfig
 from harness.models.tokens import estimate_messages, estimate_text
@@ -121,6 +122,7 @@ POLICIES: tuple[tuple[str, Callable[[dict[str, Any], int], Policy]], ...] = (
     ("noop", NoopPolicy),
     ("random", RandomPolicy),
     ("replies", RepliesPolicy),
+    ("reader", ReaderPolicy),
 )
 
 
