@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.errors import UserError
 from harness.report.statistics import Interval, bootstrap, wilson
+from harness.report.text import plural
 from harness.store.schema import TaskRow
 from harness.store.view import RunView, UsageRow
 
@@ -159,16 +160,16 @@ class Run:
             found.append("the source of the tasks was not recorded")
         if self.labels["variant"]:
             found.append(f"configuration changed: {self.labels['variant']}")
-        if (limit := self.at("run_options.limit")) is not None:
-            found.append(f"run.limit {limit}")
+        limits = self.at("cell.run.limits.task")
+        if isinstance(limits, Mapping) and (held := {key: value for key, value in limits.items() if value is not None}):
+            found.append("task limits: " + ", ".join(f"{key} {value:g}" for key, value in held.items()))
         if len(self.tasks) < self.planned:
             found.append(f"incomplete: {len(self.tasks)} of {self.planned} tasks have a result")
         if self.infra_failures:
-            found.append(f"{len(self.infra_failures)} infrastructure failures, not in n")
+            found.append(f"{plural(len(self.infra_failures), 'infrastructure failure')}, not in n")
         if self.usage is not None and self.usage.estimated_calls:
-            found.append(
-                f"tokens of {self.usage.estimated_calls} of {self.usage.calls} calls estimated, not stated by the provider"
-            )
+            calls = f"{self.usage.estimated_calls} of {plural(self.usage.calls, 'call')}"
+            found.append(f"tokens of {calls} estimated, not stated by the provider")
         if late := sum(task.late for task in self.tasks):
-            found.append(f"{late} tasks played late, after later ones")
+            found.append(f"{plural(late, 'task')} played late, after later ones")
         return found

@@ -1,0 +1,189 @@
+"""The two sides of a table's cell, kept apart: what a paper reported, and what runs measured."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from harness.report.compare import Comparison, Measure, obstacles
+from harness.report.definition import ColumnSpec, RowSpec, TableSpec, find_reported, matches, run_selection
+from harness.report.measure import Estimate, Run, estimate
+from harness.report.reported import SCALES, Reported
+from harness.report.statistics import bootstrap
+
+
+# --- reported ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ReportedCell:
+    """A paper's number as displayed. `change` is computed from displayed numbers, as the papers do (SEPM-R39);
+    `from_counts` is the same number computed from k of n; `tokens` is the total that belongs to it.
+    """
+
+    number: Reported | None = None
+    value: str | None = None
+    unit: str = ""
+    change: str | None = None
+    from_counts: str | None = None
+    tokens: Reported | None = None
+
+    @property
+    def impossible(self) -> str:
+        """Why the number is no count of its n; empty where it is one, or claims no such thing."""
+        return self.number.count.explain() if self.number and self.number.count and not self.number.possible else ""
+
+
+def reported_cell(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, column: ColumnSpec) -> ReportedCell:
+    """The paper's side of one cell."""
+    if row.combine:
+        return _combined(spec, numbers, row, column)
+    number = find_reported(numbers, row, column, column.metric)
+    tokens = find_reported(numbers, row, column, "tokens") if column.tokens else None
+    if number is None:
+        return ReportedCell(tokens=tokens)
+    before = find_reported(numbers, spec.row(row.baseline), column, column.metric) if row.baseline else None
+    change = None if before is None else _change(number, before, column.change == "percent")
+    return ReportedCell(number, number.value, number.unit, change, None, tokens)
+
+
+def _change(number: Reported, before: Reported, relative: bool) -> str:
+    if relative:
+        return f"{float(Fraction(number.value) / Fraction(before.value) - 1) * 100:+.1f}"
+    return str(Decimal(number.value) - Decimal(before.value))
+
+
+def _combined(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, column: ColumnSpec) -> ReportedCell:
+    parts = {name: find_reported(numbers, spec.row(name), column, column.metric) for name in row.combine}
+    own = find_reported(numbers, row, column, "change")
+    held = [(row.combine[name], part) for name, part in parts.items() if part is not None]
+    if len(held) < len(parts):
+        return ReportedCell(own, own.value if own else None, "pp")
+    shown = sum((Decimal(str(factor)) * Decimal(part.value) for factor, part in held), Decimal(0))
+    decimals = max(part.decimals for _, part in held)
+    counts = None
+    if all(part.k is not None and part.n for _, part in held):
+        exact = sum(
+            (Fraction(str(factor)) * Fraction(part.k or 0, part.n or 1) * SCALES[part.unit] for factor, part in held), Fraction(0)
+        )
+        counts = _round(exact, decimals)
+    return ReportedCell(own, own.value if own else f"{shown:.{decimals}f}", "pp", None, counts)
+
+
+def _round(exact: Fraction, decimals: int) -> str:
+    """Half away from zero, as for `reported.displayed`."""
+    digits = math.floor(abs(exact) * 10**decimals + Fraction(1, 2))
+    return f"{Decimal(digits if exact >= 0 else -digits).scaleb(-decimals):.{decimals}f}"
+
+
+# --- measured ---------------------------------------------------------------------------------------------------------
+@dataclass
+class MeasuredCell:
+    """What one run (of a combining row: one run a part) measured, in display units. `value` is None without a result."""
+
+    runs: tuple[Run, ...]
+    measure: Measure
+    found: Estimate | None
+    line: str
+    comparison: Comparison | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def run(self) -> Run:
+        return self.runs[0]
+
+    @property
+    def value(self) -> float | None:
+        if self.found is None:
+            return None
+        return self.found.value * self.measure.scale * (self.found.n if self.measure.total else 1)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The 95 % interval: of the value, or of the mean a task where the value is a total."""
+        if self.found is None or self.found.interval is None:
+            return None
+        return self.found.interval.low * self.measure.scale, self.found.interval.high * self.measure.scale
+
+    @property
+    def departures(self) -> list[str]:
+        return list(dict.fromkeys(reason for run in self.runs for reason in run.departures()))
+
+    @property
+    def infra_failures(self) -> int:
+        return sum(len(run.infra_failures) for run in self.runs)
+
+    @property
+    def facts(self) -> str:
+        """The footnote: which model, which tasks, and everything that a reader must know before comparing."""
+        first = self.run
+        tasks = [f"all {first.total} tasks"] if first.planned == first.total else []
+        known = [first.labels["models_label"], f"seed {first.seed}", *tasks, *self.departures]
+        caveats = [caveat for run in self.runs for caveat in run.caveats()]
+        return "; ".join(dict.fromkeys([*known, *caveats, *self.remarks]))
+
+
+def line_label(run: Run, variant: bool = True) -> str:
+    """Which line of its row a run stands in: model set, seed, and what its configuration changes."""
+    label = f"{run.labels['models_label']}, seed {run.seed}"
+    if run.scripted and "scripted" not in label.lower():
+        label += " (scripted)"
+    return f"{label} [{run.labels['variant']}]" if variant and run.labels["variant"] else label
+
+
+def measured_cells(
+    spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec, measure: Measure
+) -> list[MeasuredCell]:
+    """One cell a run that fits; nothing is averaged over runs."""
+    if row.combine:
+        return _measured_combination(spec, runs, row, column, measure)
+    fitting = fitting_runs(spec, runs, row, column)
+    return [MeasuredCell((run,), measure, _estimate(run, measure), line_label(run)) for run in fitting]
+
+
+def fitting_runs(spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec) -> list[Run]:
+    """The runs of one cell; for a `rest` row those that no other row of the column takes."""
+    found = [run for run in runs if matches(run, run_selection(row, column))]
+    if row.rest:
+        others = [run_selection(other, column) for other in spec.rows if not other.rest and not other.combine]
+        found = [run for run in found if not any(matches(run, selection) for selection in others)]
+    return found
+
+
+def _estimate(run: Run, measure: Measure) -> Estimate | None:
+    return estimate(list(measure.values(run).values()), run.seed, "cell", run.name)
+
+
+def _measured_combination(
+    spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec, measure: Measure
+) -> list[MeasuredCell]:
+    """Every choice of one run a part whose cells differ in the method only, summed task by task over the common tasks."""
+    choices = [fitting_runs(spec, runs, spec.row(name), column) for name in row.combine]
+    factors = list(row.combine.values())
+    found = []
+    for chosen in itertools.product(*choices):
+        if any(obstacles(run, chosen[0]) for run in chosen[1:]):
+            continue
+        values = [measure.values(run) for run in chosen]
+        common = [task for task in values[0] if all(task in other for other in values[1:])]
+        sums = [math.fsum(factor * side[task] for factor, side in zip(factors, values, strict=True)) for task in common]
+        interval = bootstrap(sums, chosen[0].seed, "combine", *(run.name for run in chosen))
+        total = Estimate(math.fsum(sums) / len(sums), len(sums), None, interval) if sums else None
+        cell = MeasuredCell(chosen, measure, total, line_label(chosen[0], variant=False))
+        cell.remarks.append(f"from the runs {', '.join(run.name for run in chosen)} on their {len(common)} common tasks")
+        found.append(cell)
+    return found
+
+
+def group_lines(cells: Mapping[int, Sequence[MeasuredCell]]) -> list[tuple[str, dict[int, MeasuredCell]]]:
+    """Cells of one row, column by column, as lines: one a model set, seed and variant, more where a column has several."""
+    lines: dict[tuple[str, int], dict[int, MeasuredCell]] = {}
+    for column, held in cells.items():
+        seen: dict[str, int] = {}
+        for cell in sorted(held, key=lambda one: (bool(one.run.scripted), one.line, [run.name for run in one.runs])):
+            repeat = seen[cell.line] = seen.get(cell.line, -1) + 1
+            lines.setdefault((cell.line, repeat), {})[column] = cell
+    order = sorted(lines, key=lambda key: (any(bool(cell.run.scripted) for cell in lines[key].values()), key))
+    return [(label, lines[label, repeat]) for label, repeat in order]
