@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 from harness.errors import ConfigError
 from harness.registry import did_you_mean
 
-Job = Callable[[Mapping[str, Any], Mapping[str, str], str, str | None], None]
+# values, choices (group → YAML), variant (deviations from the YAMLs), experiment
+Point = tuple[dict[str, Any], dict[str, str], str, str | None]
 
 
 def conf_dir() -> Path:
@@ -32,15 +34,18 @@ def _search_path() -> list[str]:
     return [f"hydra.searchpath=[{','.join(f'pkg://{package}' for package in packages)}]"] if packages else []
 
 
-def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Any], None]) -> None:
-    """Run `job(cfg)` once, or once per point of a sweep (`-m`, or an experiment whose hydra.mode is MULTIRUN)."""
+def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Point, bool], None]) -> None:
+    """Call `job(point, is_sweep)` once, or for each point of a sweep (`-m`, or an experiment whose hydra.mode is MULTIRUN)."""
     import hydra
+    from hydra.core.hydra_config import HydraConfig
+
+    def call(cfg: Any) -> None:
+        node = HydraConfig.get()
+        job(unpack(cfg, node), str(node.mode).endswith("MULTIRUN"))
 
     # Hydra's own reporting prints a page and exits; with this it raises, and we print one line
     os.environ["HYDRA_FULL_ERROR"] = "1"
-    decorated = hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(job)
-    import sys
-
+    decorated = hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(call)
     saved = sys.argv
     sys.argv = ["memarena run", *(["--multirun"] if multirun else []), *_search_path(), *overrides]
     try:
@@ -50,29 +55,24 @@ def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Any], None]) 
         sys.argv = saved
 
 
-def compose_one(overrides: Sequence[str]) -> tuple[dict[str, Any], dict[str, str], str, str | None]:
-    """Compose a single configuration without running anything: (values, choices, variant, experiment)."""
+def compose_one(overrides: Sequence[str]) -> Point:
+    """Compose a single configuration without running anything."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
     GlobalHydra.instance().clear()
     with _clear_errors(overrides), initialize_config_dir(str(conf_dir()), version_base="1.3"):
         cfg = compose("config", overrides=[*_search_path(), *overrides], return_hydra_config=True)
-        return unpack(cfg)
+        return unpack(cfg, cfg.hydra)
 
 
-def is_sweep(cfg: Any) -> bool:
-    return str(cfg.hydra.mode).endswith("MULTIRUN")
-
-
-def unpack(cfg: Any) -> tuple[dict[str, Any], dict[str, str], str, str | None]:
-    """Split a composed Hydra configuration into plain data: (values, choices, variant, experiment)."""
-    from omegaconf import OmegaConf, open_dict
+def unpack(cfg: Any, hydra: Any) -> Point:
+    """A composed configuration as plain data; `hydra` is the node of that name."""
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    chosen = {str(key): str(value) for key, value in cfg.hydra.runtime.choices.items() if value is not None}
-    with open_dict(cfg):
-        plain = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
+    chosen = {str(key): str(value) for key, value in hydra.runtime.choices.items() if value not in (None, "null")}
+    plain = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
     try:
         values = OmegaConf.to_container(plain, resolve=True)
     except OmegaConfBaseException as error:
@@ -124,7 +124,7 @@ class _clear_errors:
 
     def _translate(self, error: BaseException) -> ConfigError | None:
         from hydra.errors import HydraException, MissingConfigException
-        from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+        from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
         if isinstance(error, MissingConfigException):
             options = list(error.options or [])
@@ -133,7 +133,7 @@ class _clear_errors:
                 options = _available(group)
             return ConfigError(f"Unknown {group or 'configuration'} {name!r}.", did_you_mean(name, options))
         cause = error.__cause__
-        if isinstance(error, HydraException) and isinstance(cause, ConfigKeyError):
+        if isinstance(error, HydraException) and isinstance(cause, ConfigKeyError | ConfigAttributeError):
             return _unknown_key(cause, self.overrides)
         if isinstance(error, HydraException | OmegaConfBaseException):
             return ConfigError(" ".join(str(error).split()).rstrip(".") + ".")

@@ -10,36 +10,35 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from harness.compose import is_sweep, sweep, unpack
+from harness.compose import Point, sweep
 from harness.errors import ConfigError, MemArenaError
 from harness.run import EXIT_INTERRUPTED, EXIT_OK, Prepared, play, prepare
-
-Point = tuple[dict[str, Any], dict[str, str], str, str | None]
 
 
 def run(overrides: Sequence[str], *, multirun: bool, jobs: int) -> int:
     """Compose, check and play. Returns an exit code; raises MemArenaError for what a user can put right."""
     points: list[Point] = []
     modes: list[bool] = []
-    launchers: list[str] = []
 
-    def collect(cfg: Any) -> None:
-        points.append(unpack(cfg))
-        modes.append(is_sweep(cfg))
+    def collect(point: Point, is_sweep: bool) -> None:
+        points.append(point)
+        modes.append(is_sweep)
 
-    local = [word for word in overrides if not word.lstrip("+").startswith(("hydra/launcher=", "hydra.launcher."))]
-    sweep(local, multirun, collect)
+    elsewhere = ("hydra/launcher=", "hydra.launcher.", "hydra.sweep.dir=")
+    local = [word for word in overrides if not word.lstrip("+").startswith(elsewhere)]
+    with tempfile.TemporaryDirectory() as scratch:  # Hydra writes a multirun.yaml of its own
+        sweep([*local, f"hydra.sweep.dir={scratch}"], multirun, collect)
     prepared = [prepare(*point) for point in points]
     if not any(modes):
         return play(prepared[0])
     _refuse_clashes(prepared)
-    launchers = [word for word in overrides if word.startswith("hydra/launcher=") and word != "hydra/launcher=basic"]
-    if launchers:
+    if any(word.startswith("hydra/launcher=") and word != "hydra/launcher=basic" for word in overrides):
         sweep(overrides, True, _launched)
         return EXIT_OK
     return _all(points, prepared, jobs)
@@ -83,9 +82,9 @@ def _subprocess(point: Point, *, quiet: bool = False) -> int:
     return process.returncode
 
 
-def _launched(cfg: Any) -> None:
+def _launched(point: Point, is_sweep: bool) -> None:
     """What a Hydra launcher calls for each point, possibly on another machine."""
-    if code := _subprocess(unpack(cfg)):
+    if code := _subprocess(point, quiet=True):
         raise MemArenaError(f"A stream of the sweep ended with exit code {code}.")
 
 

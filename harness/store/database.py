@@ -211,12 +211,15 @@ class Store:
     def abandon(self, kind: AttemptKind, error: str) -> None:
         """Roll the open attempt back and keep only what it cost."""
         assert self._open_attempt is not None
+        position, number = self._open_attempt
+        self._open_attempt = None
+        self._guard(False)
+        if not self.db.in_transaction:
+            # SQLite rolls back by itself on a full disk; what the attempt cost stands in the event log, and `recover` reads it
+            return
         spending = self.spending()
         with _disk():
-            self._guard(False)
             self.db.execute("ROLLBACK")
-            position, number = self._open_attempt
-            self._open_attempt = None
             self.events.append("attempt_abandoned", {"position": position, "attempt": number, "kind": kind, "error": error})
             self._begin()
             self._insert_attempt(position, number, kind, error, spending)

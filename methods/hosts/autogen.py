@@ -113,7 +113,9 @@ class AutoGen:
 
     def play(self, session: TaskSession, memory: TeamMemory, models: Models) -> None:
         episode = Episode(session, memory, models, self.config)
-        asyncio.run(self._chat(episode))
+        with asyncio.Runner() as runner:
+            runner.get_loop().set_exception_handler(_report)
+            runner.run(self._chat(episode))
         if episode.error is not None:
             raise episode.error
 
@@ -122,6 +124,12 @@ class AutoGen:
             return
         team = _team(episode, self._solver, self._grounding)
         await team.run(task=episode.session.task.goal or episode.session.task.task_id)
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An interrupt is raised out of the loop; that a task of the library was cut off by it is no news."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt):
+        loop.default_exception_handler(context)
 
 
 def _team(episode: Episode, solver: Member, grounding: Member) -> SelectorGroupChat:

