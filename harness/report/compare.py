@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from harness.errors import ConfigError
+from harness.registry import did_you_mean
 from harness.report.measure import Run
 from harness.report.statistics import Interval, McNemar, bootstrap, holm, mcnemar
 from harness.store.identity import differences
@@ -52,10 +54,15 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
 
 
 def measure_named(name: str) -> Measure:
-    """`score`, `tokens`, or `metric:<name>` for a metric that the environment records (tasks without it are left out)."""
+    """`score`, `tokens`, or `metric:<name>` for a metric that the environment records (tasks without it are left out).
+
+    Raises ConfigError for any other name.
+    """
     kind, _, metric = name.partition(":")
-    if kind != "metric":
+    if name in MEASURES:
         return MEASURES[name]
+    if kind != "metric" or not metric:
+        raise ConfigError(f"Nothing can be measured by {name!r}.", did_you_mean(name, [*MEASURES, "metric:<name>"]))
 
     def values(run: Run) -> dict[str, float]:
         found = {task.task_id: task.metrics.get(metric) for task in run.tasks}

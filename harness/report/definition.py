@@ -17,7 +17,7 @@ from harness.registry import did_you_mean
 from harness.report.measure import LABELS, Run
 from harness.report.reported import Reported, load
 
-RUN_KEYS = (*LABELS, "models_label", "experiment")
+RUN_KEYS = (*LABELS, "models_label", "actor_model", "experiment")
 REPORTED_KEYS = ("paper", "source", "host", "method", "variant", "model", "env", "split")
 
 
@@ -97,10 +97,14 @@ def define(table: str) -> TableSpec:
     if not path.is_file():
         raise ConfigError(f"Unknown table {table!r}.", did_you_mean(table, names()))
     from omegaconf import OmegaConf
+    from yaml import YAMLError  # type: ignore[import-untyped]
 
     from harness.config import validate
 
-    values = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+    try:
+        values = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path} holds no table.", "See docs/reports.md.")
     spec = validate(TableSpec, {str(key): value for key, value in values.items()}, f"table {path.stem}")
@@ -137,11 +141,11 @@ def _check_keys(select: Mapping[str, Any], known: tuple[str, ...], name: str, do
 
 # --- selection --------------------------------------------------------------------------------------------------------
 def _fits(value: Any, wanted: Any) -> bool:
-    """Equal; for a list: any of it; for a text with `*`: a pattern."""
+    """Equal; for a list: any of it; for a text with `*`: a pattern, upper and lower case alike."""
     if isinstance(wanted, list):
         return any(_fits(value, one) for one in wanted)
     if isinstance(wanted, str) and "*" in wanted and isinstance(value, str):
-        return fnmatch.fnmatchcase(value, wanted)
+        return fnmatch.fnmatchcase(value.lower(), wanted.lower())
     return bool(value == wanted)
 
 
@@ -172,7 +176,7 @@ def find_reported(numbers: Iterable[Reported], row: RowSpec, column: ColumnSpec,
     ]
     if len(found) > 1:
         where = f"row {row.label!r}, column {column.label!r}"
-        raise ConfigError(f"{len(found)} reported numbers fit {where}.", "Select more narrowly.")
+        raise ConfigError(f"{len(found)} reported numbers fit {where}.", "Select more narrowly under `reported`.")
     return found[0] if found else None
 
 

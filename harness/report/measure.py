@@ -75,6 +75,7 @@ class Run:
         self.labels: dict[str, str] = {key: self._require(f"labels.{key}", labels.get(key), str) for key in LABELS}
         self.labels["models_label"] = str(labels.get("models_label") or labels["models"])
         self.labels["experiment"] = str(labels.get("experiment") or "")
+        self.labels["actor_model"] = self._actor_model()
         self.planned: int = self._require("tasks.n", tasks.get("n"), int)
         self.total: int | None = tasks.get("total")
         self.order = str(tasks.get("order") or "official")
@@ -85,6 +86,11 @@ class Run:
         if not isinstance(value, kind):
             raise UserError(f"{self.view.directory / 'manifest.json'} has no usable {key!r}.", "Move the directory elsewhere.")
         return value
+
+    def _actor_model(self) -> str:
+        """The model behind the key `actor`, as its endpoint names it; empty where the manifest does not say."""
+        endpoint = self.at("models.keys.actor") or self.at("models.keys.default")
+        return str((self.at("models.endpoints") or {}).get(endpoint, {}).get("model") or "")
 
     def at(self, path: str) -> Any:
         """The manifest's value at a dotted path; None where there is none."""
