@@ -13,7 +13,7 @@ from harness.contracts import MODEL_KEYS
 from harness.errors import ConfigError
 from harness.registry import did_you_mean
 
-DROPPABLE = ("temperature", "top_p", "stop", "seed")  # what `unsupported` may list
+DROPPABLE = ("temperature", "top_p", "stop", "seed", "response_format")  # what `unsupported` may list
 TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
 
 # what changes how a run is carried out, not what it measures, is no part of a cell's identity
@@ -29,8 +29,8 @@ class EndpointConfig:
     `temperature` and `top_p` None means: not sent. `timeout_s` bounds one attempt in seconds, `max_wait_s` all waiting
     between the attempts of one call. `context_window` is in tokens: the embedded model is loaded with it, for others it
     only completes error messages. `unsupported` lists parameters that the endpoint rejects (temperature, top_p, stop,
-    seed); `stop` is then emulated. `extra_body` is sent as it is; `options` are the back-end's own (embedded: threads;
-    scripted: policy, replies, luck, noop).
+    seed, response_format); `stop` is then emulated. `extra_body` is sent as it is. `options` are the back-end's own
+    (embedded: threads, model_path; scripted: policy, replies, cycle, luck, noop).
     """
 
     backend: str = MISSING

@@ -11,7 +11,7 @@ from typing import Any
 from harness.contracts import Call
 from harness.limits import Estimate
 from harness.models.backends import backends
-from harness.models.config import TOKEN_PARAMETERS, EndpointConfig
+from harness.models.config import EndpointConfig
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.prices import PriceBook
 from harness.models.tokens import estimate_messages
@@ -79,9 +79,9 @@ class Endpoint:
 
     def learn(self, parameter: str, instead: str | None) -> None:
         """Remember for this run that the endpoint rejects `parameter`, and takes `instead` (if anything) in its place."""
-        if instead is None and parameter in TOKEN_PARAMETERS:
-            instead = TOKEN_PARAMETERS[1 - TOKEN_PARAMETERS.index(parameter)]
         with self._lock:
+            if instead in self._learned:
+                instead = None  # rejected too
             self._learned.setdefault(parameter, instead or "")
 
     @property
@@ -118,6 +118,11 @@ class Endpoint:
         max_tokens = self.config.max_tokens if call.max_tokens is None else call.max_tokens
         temperature = self.config.temperature if call.temperature is None else call.temperature
         parameters = self._configured(max_tokens, temperature, call.stop)
+        if call.schema is not None and "response_format" not in self.config.unsupported:
+            parameters["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": dict(call.schema)},
+            }
         parts = {
             "version": 1,
             "backend": self.config.backend,

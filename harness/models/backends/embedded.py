@@ -112,6 +112,7 @@ class EmbeddedBackend:
             "stream_options": {"include_usage": True},
             "return_progress": True,  # a chunk per batch of the prompt: moments to look at the clock
         }
+        body.pop("response_format", None)  # said as json_schema below
         if in_episode:
             self._episode_begun = True
         if request.constrained and call.choices:
