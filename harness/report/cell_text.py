@@ -122,8 +122,8 @@ def _change(column: ColumnSpec, cell: MeasuredCell, _: Callable[[str], str]) -> 
     else:
         decimals = cell.measure.decimals
         shown = arrow(found.change, number(found.change, decimals))
-        if found.interval is not None:
-            shown += f" [{number(found.interval.low, decimals)}, {number(found.interval.high, decimals)}]"
+        bounds = (found.interval.low, found.interval.high) if found.interval else ()
+        shown += f" [{', '.join(number(bound, decimals) for bound in bounds) or NOTHING}]"
     return f"{shown} pairs={found.pairs}"
 
 
@@ -138,7 +138,7 @@ def _tokens_measured(_: ColumnSpec, cell: MeasuredCell, mark: Callable[[str], st
     usage = cell.run.usage
     if usage is None:
         return NOTHING
-    return integer(usage.total_tokens) + (" (partly estimated)" if usage.estimated_calls else "")
+    return integer(usage.total_tokens) + (" (est.)" if usage.estimated_calls else "")
 
 
 _MEASURED: Mapping[str, Callable[[ColumnSpec, MeasuredCell, Callable[[str], str]], str]] = MappingProxyType(
@@ -158,6 +158,10 @@ def legend(spec: TableSpec, grid: Sequence[Sequence[PlaceLike]]) -> list[str]:
     if not cells:
         return [*found, "– nothing was measured."]
     found.append("Measured: mean with its 95 % interval (Wilson for 0/1 scores, else bootstrap); – nothing was measured.")
+    if any(cell.found is not None and cell.found.interval is None for cell in cells):
+        found.append("[–] fewer than two values, or all alike: no interval can be drawn from them.")
+    if any(run.usage is not None and run.usage.estimated_calls for cell in cells for run in cell.runs):
+        found.append("(est.) tokens counted here or estimated, for some calls or all; see the footnote.")
     if any(cell.infra_failures for cell in cells):
         found.append("+k infra: tasks lost to infrastructure failures, not in n.")
     if any(cell.departures for cell in cells):

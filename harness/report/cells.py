@@ -29,6 +29,7 @@ class ReportedCell:
     change: str | None = None
     from_counts: str | None = None
     tokens: Reported | None = None
+    tasks: int | None = None  # how many tasks the number is about, where it or the score beside it is a share of them
 
     @property
     def impossible(self) -> str:
@@ -42,11 +43,12 @@ def reported_cell(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, co
         return _combined(spec, numbers, row, column)
     number = find_reported(numbers, row, column, column.metric)
     tokens = find_reported(numbers, row, column, "tokens") if column.tokens else None
+    score = find_reported(numbers, row, column, "score")  # SEPM-R42: a total belongs to the score of the same run
     if number is None:
         return ReportedCell(tokens=tokens)
     before = find_reported(numbers, spec.row(row.baseline), column, column.metric) if row.baseline else None
     change = None if before is None else _change(number, before, column.change == "percent")
-    return ReportedCell(number, number.value, number.unit, change, None, tokens)
+    return ReportedCell(number, number.value, number.unit, change, None, tokens, number.n or (score.n if score else None))
 
 
 def _change(number: Reported, before: Reported, relative: bool) -> str:
@@ -69,7 +71,9 @@ def _combined(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, column
             (Fraction(str(factor)) * Fraction(part.k or 0, part.n or 1) * SCALES[part.unit] for factor, part in held), Fraction(0)
         )
         counts = _round(exact, decimals)
-    return ReportedCell(own, own.value if own else f"{shown:.{decimals}f}", "pp", None, counts)
+    tasks = {part.n for _, part in held}
+    value = own.value if own else f"{shown:.{decimals}f}"
+    return ReportedCell(own, value, "pp", None, counts, None, tasks.pop() if len(tasks) == 1 else None)
 
 
 def _round(exact: Fraction, decimals: int) -> str:
@@ -81,12 +85,16 @@ def _round(exact: Fraction, decimals: int) -> str:
 # --- measured ---------------------------------------------------------------------------------------------------------
 @dataclass
 class MeasuredCell:
-    """What one run (of a combining row: one run a part) measured, in display units. `value` is None without a result."""
+    """What one run (of a combining row: one run a part) measured, in display units. `value` is None without a result.
+
+    `reported_n` is the number of tasks behind the paper's number beside it, where that is known.
+    """
 
     runs: tuple[Run, ...]
     measure: Measure
     found: Estimate | None
     line: str
+    reported_n: int | None = None
     comparison: Comparison | None = None
     remarks: list[str] = field(default_factory=list)
 
@@ -109,7 +117,12 @@ class MeasuredCell:
 
     @property
     def departures(self) -> list[str]:
-        return list(dict.fromkeys(reason for run in self.runs for reason in run.departures()))
+        """Why the value cannot be set against the paper's."""
+        found = [reason for run in self.runs for reason in run.departures()]
+        if self.reported_n is not None:
+            # the data at hand may be official and yet not all of it
+            found += [f"the paper has {self.reported_n} tasks" for run in self.runs if run.total != self.reported_n]
+        return list(dict.fromkeys(found))
 
     @property
     def infra_failures(self) -> int:
@@ -153,7 +166,7 @@ def fitting_runs(spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: Col
 
 
 def _estimate(run: Run, measure: Measure) -> Estimate | None:
-    return estimate(list(measure.values(run).values()), run.seed, "cell", run.name)
+    return estimate(list(measure.values(run).values()), run.seed, "score")
 
 
 def _measured_combination(
@@ -169,7 +182,7 @@ def _measured_combination(
         values = [measure.values(run) for run in chosen]
         common = [task for task in values[0] if all(task in other for other in values[1:])]
         sums = [math.fsum(factor * side[task] for factor, side in zip(factors, values, strict=True)) for task in common]
-        interval = bootstrap(sums, chosen[0].seed, "combine", *(run.name for run in chosen))
+        interval = bootstrap(sums, chosen[0].seed, "combine")
         total = Estimate(math.fsum(sums) / len(sums), len(sums), None, interval) if sums else None
         cell = MeasuredCell(chosen, measure, total, line_label(chosen[0], variant=False))
         cell.remarks.append(f"from the runs {', '.join(run.name for run in chosen)} on their {len(common)} common tasks")

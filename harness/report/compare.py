@@ -119,7 +119,7 @@ def compare(run: Run, baseline: Run, measure: Measure, relative: bool = False) -
         after = math.fsum(ours[task] for task in common)
         return Comparison(baseline, len(common), 100 * (after / before - 1) if before else None, None, test)
     changes = [(ours[task] - theirs[task]) * measure.scale for task in common]
-    interval = bootstrap(changes, run.seed, "paired", run.name, baseline.name)
+    interval = bootstrap(changes, run.seed, "paired")
     return Comparison(baseline, len(common), math.fsum(changes) / len(changes), interval, test)
 
 

@@ -113,7 +113,7 @@ class Run:
 
     @cached_property
     def score(self) -> Estimate | None:
-        return score_of(self.tasks, self.seed, self.name)
+        return score_of(self.tasks, self.seed)
 
     @cached_property
     def usage(self) -> UsageRow | None:
@@ -147,7 +147,7 @@ class Run:
         if source is not None and not str(source).startswith("official"):
             found.append(f"{source} tasks instead of the official data")
         if self.total is not None and self.planned != self.total:
-            found.append(f"{self.planned} of the benchmark's {self.total} tasks")
+            found.append(f"{self.planned} of {self.total} tasks")
         steps, official = self.at("environment.max_steps"), self.at("environment.official_max_steps")
         if official is not None and steps != official:
             found.append(f"at most {steps} steps (official: {official})")
@@ -161,7 +161,7 @@ class Run:
         """What else a reader must know of the numbers."""
         found = []
         if self.total is None:
-            found.append("the benchmark's number of tasks was not recorded")
+            found.append("how many tasks there are was not recorded")
         if self.at("environment.provenance.source") is None:
             found.append("the source of the tasks was not recorded")
         if self.labels["variant"]:
@@ -175,7 +175,9 @@ class Run:
             found.append(f"{plural(len(self.infra_failures), 'infrastructure failure')}, not in n")
         if self.usage is not None and self.usage.estimated_calls:
             calls = f"{self.usage.estimated_calls} of {plural(self.usage.calls, 'call')}"
-            found.append(f"tokens of {calls} estimated, not stated by the provider")
+            found.append(f"tokens of {calls} counted here or estimated, not stated by the provider")
+        if self.at("run_options.replay") == "replay":
+            found.append("answers replayed from a recording: the time is not the models'")
         if late := sum(task.late for task in self.tasks):
             found.append(f"{plural(late, 'task')} played late, after later ones")
         return found

@@ -138,7 +138,7 @@ def _breakdown(run: Run, field: str) -> list[dict[str, Any]]:
             "name": name,
             "successes": sum(task.success for task in tasks),
             "steps": _steps(tasks),
-            "score": _estimate(score_of(tasks, run.seed, run.name, field, name)),
+            "score": _estimate(score_of(tasks, run.seed, field, name)),
         }
         for name, tasks in held.items()
     ]

@@ -14,7 +14,7 @@ def render(summary: Mapping[str, Any]) -> str:
         columns(_head(summary)),
         columns(_results(summary)),
         _breakdown("Groups", summary["groups"]),
-        _breakdown("Families", summary["families"]),
+        _breakdown("Families", summary["families"] if summary["families"] != summary["groups"] else []),
         _usage(summary["tokens"], summary["calls_per_task"]),
         _list("Infrastructure failures (not in n; the same command tries them again)", _failures(summary)),
         _list("Not comparable with a paper's numbers", summary["not_comparable"]),
@@ -69,7 +69,9 @@ def _spending(summary: Mapping[str, Any], tokens: Mapping[str, Any] | None) -> l
     rows = [("Tokens (method)", NOTHING)]
     if tokens:
         method = tokens["method"]
-        estimated = f"; {plural(method['estimated_calls'], 'call')} estimated" if method["estimated_calls"] else ""
+        estimated = (
+            f"; {plural(method['estimated_calls'], 'call')} counted here or estimated" if method["estimated_calls"] else ""
+        )
         rows = [("Tokens (method)", _token_text(method) + estimated)]
         for key, label in (("eval_judge", "Tokens (judge)"), ("embeddings", "Tokens (embed)")):
             if tokens[key]["calls"]:

@@ -15,6 +15,8 @@ CONFIDENCE = 0.95
 RESAMPLES = 9999
 # Bootstrap values are drawn a block of resamples at a time, so that 10,000 tasks do not need a 10,000 × 9,999 matrix.
 _BLOCK = 500
+# Values closer than this are the same but for rounding.
+_ALIKE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 def bootstrap(values: Sequence[float], seed: int, *path: str | int, confidence: float = CONFIDENCE) -> Interval | None:
     """Percentile bootstrap interval of the mean of `values` (Efron 1979; 9,999 resamples), in their unit.
 
-    The generator is seeded by `derive(seed, "report", *path)`. None for fewer than two values: resampling one value says
-    nothing about its spread.
+    The generator is seeded by `derive(seed, "report", *path)`. None for fewer than two values, and where all are alike:
+    resampling these gives a width of 0, which would claim a certainty that nobody has.
     """
-    if len(values) < 2:
+    if len(values) < 2 or max(values) - min(values) < _ALIKE:
         return None
     import numpy
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
+from harness.registry import did_you_mean
 from harness.report import cell_text as text
 from harness.report.cells import MeasuredCell, ReportedCell, fitting_runs, group_lines, measured_cells, reported_cell
 from harness.report.compare import adjust, choose_baseline, compare, measure_named
@@ -42,8 +43,11 @@ def build(table: str, root: Path, *, env: str | None = None, models: str | None 
     columns = select_columns(spec, env)
     runs, problems = _read(root)
     if models is not None:
+        sets = sorted({run.labels["models"] for run in runs})
         runs = [run for run in runs if models in (run.labels["models"], run.labels["models_label"])]
-        problems += [] if runs else [f"No run below {root} has the model set {models!r}."]
+        problems += (
+            [] if runs else [f"No run below {root} has the model set {models!r}. {did_you_mean(models, sets) if sets else ''}"]
+        )
     grid = _grid(spec, columns, runs)
     for index, column in enumerate(columns):
         _compare(spec, column, [place[index] for place in grid], runs)
@@ -65,16 +69,18 @@ def _read(root: Path) -> tuple[list[Run], list[str]]:
 
 def _grid(spec: TableSpec, columns: Sequence[ColumnSpec], runs: Sequence[Run]) -> list[list[Place]]:
     numbers = spec.numbers()
-    return [
-        [
-            Place(
-                reported_cell(spec, numbers, row, column),
-                measured_cells(spec, runs, row, column, measure_named(column.measure)),
-            )
-            for column in columns
-        ]
-        for row in spec.rows
-    ]
+    measures = [measure_named(column.measure) for column in columns]
+    grid = []
+    for row in spec.rows:
+        places = []
+        for column, measure in zip(columns, measures, strict=True):
+            reported = reported_cell(spec, numbers, row, column)
+            cells = measured_cells(spec, runs, row, column, measure)
+            for cell in cells:
+                cell.reported_n = reported.tasks
+            places.append(Place(reported, cells))
+        grid.append(places)
+    return grid
 
 
 def _compare(spec: TableSpec, column: ColumnSpec, places: Sequence[Place], runs: Sequence[Run]) -> None:
@@ -148,7 +154,13 @@ def _table(
             blocks.append(row.group)
         records += _records(name, row, columns, places)
     notes = [*spec.notes, *text.legend(spec, grid), *footnotes.lines(), *_impossible(spec, columns, grid), *problems]
-    return Table(name, spec.title, tuple(heads), tuple(lines), tuple(blocks), tuple(notes), tuple(records))
+    flat = tuple(tuple(_one_line(cell) for cell in line) for line in lines)
+    return Table(name, spec.title, tuple(heads), flat, tuple(blocks), tuple(map(_one_line, notes)), tuple(records))
+
+
+def _one_line(cell: str) -> str:
+    """Labels and error messages come from outside: a line break in one must not break the table."""
+    return " ".join(cell.split())
 
 
 def _impossible(spec: TableSpec, columns: Sequence[ColumnSpec], grid: Sequence[Sequence[Place]]) -> list[str]:

@@ -95,11 +95,11 @@ def test_the_summary_is_json_and_renders(eventful: Path) -> None:
     found = json.loads(json.dumps(summary(RunView(eventful))))
     text = render(found)
     assert "75.00 % [30.06, 95.44] (95 %, wilson), n = 4" in text
-    assert "540 = 450 in, 90 out; 5 calls; 1 call estimated" in text
+    assert "540 = 450 in, 90 out; 5 calls; 1 call counted here or estimated" in text
     assert "4 attempts (3 infra_failure, 1 stopped): 600 tokens, $0.0500, in no other number" in text
     assert "position 2, attempt 2: the site is down" in text
     assert "$0.0700 (prices of 2026-11-01)" in text
-    assert "6 of the benchmark's 134 tasks" in text
+    assert "6 of 134 tasks" in text
 
 
 def test_an_unknown_price_is_null_not_zero(write_run: Callable[..., Path]) -> None:

@@ -63,7 +63,9 @@ def test_wilson_refuses_what_is_no_count(k: int, n: int) -> None:
 @settings(deadline=None, max_examples=40)
 def test_a_bootstrap_interval_contains_the_mean_within_the_data(values: list[float], seed: int) -> None:
     found = stats.bootstrap(values, seed, "x")
-    assert found is not None
+    if found is None:
+        assert max(values) - min(values) < 1e-9
+        return
     mean = math.fsum(values) / len(values)
     assert found.low <= mean <= found.high
     assert min(values) - 1e-12 <= found.low <= found.high <= max(values) + 1e-12
@@ -75,9 +77,10 @@ def test_a_bootstrap_is_repeatable_and_depends_on_its_path() -> None:
     assert stats.bootstrap(values, 0, "a") != stats.bootstrap(values, 1, "b")
 
 
-def test_a_bootstrap_of_one_value_is_not_an_interval() -> None:
+def test_a_bootstrap_of_one_value_or_of_equal_ones_is_not_an_interval() -> None:
     assert stats.bootstrap([0.5], 0) is None
     assert stats.bootstrap([], 0) is None
+    assert stats.bootstrap([0.1 + 0.2, 0.3, 0.3], 0) is None
 
 
 def test_a_bootstrap_of_many_values_agrees_with_the_normal_interval() -> None:
@@ -90,9 +93,11 @@ def test_a_bootstrap_of_many_values_agrees_with_the_normal_interval() -> None:
 
 def test_a_paired_bootstrap_sees_through_differences_between_tasks() -> None:
     hard_and_easy = [0.0, 0.1, 0.5, 0.9]
-    found = stats.paired_bootstrap([score + 0.05 for score in hard_and_easy], hard_and_easy, 0)
+    found = stats.paired_bootstrap(
+        [score + gain for score, gain in zip(hard_and_easy, (0.05, 0.06, 0.05, 0.06), strict=True)], hard_and_easy, 0
+    )
     assert found is not None
-    assert (found.low, found.high) == (pytest.approx(0.05), pytest.approx(0.05))
+    assert 0.0499 <= found.low < found.high <= 0.0601
 
 
 def test_pairs_must_be_pairs() -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from report_runs import LEDGER, manifest, play
 
 from harness.errors import ConfigError, UserError
 from harness.report.definition import define, names
+from harness.report.render import escape
 from harness.report.reported import load
 from harness.report.tables import Table, build
 from harness.store.database import Store
@@ -82,7 +86,7 @@ def test_markdown_of_a_small_table(small: str, write_run: Write, tmp_path: Path)
 - Measured: mean with its 95 % interval (Wilson for 0/1 scores, else bootstrap); – nothing was measured.
 - ≠ not comparable with the reported number, for the reasons in the footnote.
 - Measured Δ: against the measured baseline on the tasks that both have (paired bootstrap interval); p: exact McNemar test on success, in brackets after Holm's adjustment over all that have that baseline.
-- (a) SmolLM2-135M-Instruct (embedded); seed 0; generated tasks instead of the official data; 3 of the benchmark's 134 tasks; at most 10 steps (official: 30); answers held to the admissible actions."""
+- (a) SmolLM2-135M-Instruct (embedded); seed 0; generated tasks instead of the official data; 3 of 134 tasks; at most 10 steps (official: 30); answers held to the admissible actions."""
     )
 
 
@@ -101,7 +105,7 @@ def test_latex_of_a_small_table(small: str, write_run: Write, tmp_path: Path) ->
 \cmidrule(lr){4-5}
 Host & Method & measured with & reported & measured \\
 \midrule
-AutoGen & No added memory & SmolLM2-135M-Instruct (embedded), seed 0 {[}method.a\_b=1{]} & 59.70 & 50.00 {[}9.45, 90.55{]} n=2 (a) \\
+AutoGen & No added memory & SmolLM2-135M-Instruct (embedded), seed 0 {[}method.a\_b=1{]} & 59.70 & 50.00 {[}9.45, 90.55{]} n=2 $\neq$ (a) \\
 AutoGen & SEPM & -- & 89.55 $\uparrow$29.85 & -- \\
 \midrule
 DyLAN & SEPM & -- & 68.66 & -- \\
@@ -113,7 +117,8 @@ DyLAN & SEPM & -- & 68.66 & -- \\
 100 \% data\_driven.\par
 Changes beside reported numbers: from the displayed numbers, against ``No added memory''.\par
 Measured: mean with its 95 \% interval (Wilson for 0/1 scores, else bootstrap); -- nothing was measured.\par
-(a) SmolLM2-135M-Instruct (embedded); seed 0; all 2 tasks; configuration changed: method.a\_b=1.\par
+$\neq$ not comparable with the reported number, for the reasons in the footnote.\par
+(a) SmolLM2-135M-Instruct (embedded); seed 0; all 2 tasks; the paper has 134 tasks; configuration changed: method.a\_b=1.\par
 \end{table}"""
     )
 
@@ -137,6 +142,34 @@ def test_csv_of_a_small_table_holds_unrounded_numbers(small: str, write_run: Wri
 def test_a_bar_in_a_label_does_not_break_markdown(small: str, write_run: Write, tmp_path: Path) -> None:
     write_run("none", [1.0], labels__models_label="a|b")
     assert r"a\|b, seed 0" in build(small, tmp_path / "runs").to_markdown()
+
+
+def test_a_line_break_in_a_label_does_not_break_the_table(small: str, write_run: Write, tmp_path: Path) -> None:
+    write_run("none", [1.0], labels__models_label="two\nlines")
+    table = build(small, tmp_path / "runs")
+    assert table.lines[0][2] == "two lines, seed 0"
+    assert len(table.to_markdown().splitlines()) == 2 + 2 + len(table.lines) + 1 + len(table.notes)
+
+
+@pytest.mark.parametrize("name", names())
+def test_latex_of_every_table_is_well_formed(name: str, tmp_path: Path) -> None:
+    table = build(name, tmp_path)
+    text = table.to_latex()
+    body = text[text.index(r"\midrule") : text.index(r"\bottomrule")]
+    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == len(table.lines)
+    assert all(len(re.findall(r"(?<!\\)&", row)) == len(table.heads) - 1 for row in rows)
+    assert text.count("{") == text.count("}")
+    assert [re.findall(rf"\\{word}{{(\w+)}}", text) for word in ("begin", "end")] == [["table", "tabular"], ["tabular", "table"]]
+
+
+@given(st.text())
+def test_no_special_character_of_latex_survives_escaping(text: str) -> None:
+    found = escape(text)
+    for command in (r"\textbackslash{}", r"\textasciitilde{}", r"\textasciicircum{}", r"\ldots{}", "{[}", "{]}"):
+        found = found.replace(command, "")
+    found = re.sub(r"\\text(less|greater|bar)\{\}|\$(-|\\[A-Za-z]+)\$|\\[&%$#_{}]", "", found)
+    assert not set(found) & set("\\&%$#_{}~^<>|")
 
 
 # --- reported numbers -------------------------------------------------------------------------------------------------
@@ -203,10 +236,18 @@ def test_the_token_table_pairs_totals_with_scores_and_relative_changes(tmp_path:
 
 # --- measured numbers -------------------------------------------------------------------------------------------------
 def test_a_full_official_run_is_not_marked(write_run: Write, tmp_path: Path) -> None:
-    write_run("none", [1.0, 0.0])
+    write_run("none", [1.0] * 80 + [0.0] * 54)
     found = _cells(build("table1", tmp_path / "runs", env="alfworld"))
-    assert found["AutoGen No added memory", "ALFWorld measured"] == "50.00 [9.45, 90.55] n=2 (a)"
-    assert found["AutoGen No added memory", "ALFWorld tokens measured"] == "240"
+    assert found["AutoGen No added memory", "ALFWorld measured"] == "59.70 [51.24, 67.62] n=134 (a)"
+    assert found["AutoGen No added memory", "ALFWorld tokens measured"] == "16,080"
+
+
+@pytest.mark.parametrize("name", ["table1", "tokens"])
+def test_official_data_that_is_not_complete_is_marked(name: str, write_run: Write, tmp_path: Path) -> None:
+    write_run("none", [1.0] * 37)
+    table = build(name, tmp_path / "runs", env="alfworld")
+    assert all("≠ (a)" in cell for cell, head in zip(table.lines[0], table.heads, strict=True) if head.label == "measured")
+    assert "all 37 tasks; the paper has 134 tasks" in table.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +255,8 @@ def test_a_full_official_run_is_not_marked(write_run: Write, tmp_path: Path) -> 
     [
         ({"environment__provenance": {"source": "generated"}}, "generated tasks instead of the official data"),
         ({"environment__max_steps": 10}, "at most 10 steps (official: 30)"),
-        ({"tasks__total": 134}, "2 of the benchmark's 134 tasks"),
+        ({"tasks__total": 134}, "2 of 134 tasks"),
+        ({}, "the paper has 134 tasks"),
         ({"models__constrain_actions": True}, "answers held to the admissible actions"),
         ({"models__scripted": True}, "scripted answers, no model"),
         ({"tasks__order": "shuffled:3"}, "task order shuffled:3"),
@@ -263,13 +305,13 @@ def test_infrastructure_failures_and_unfinished_runs_are_shown_and_leave_n(small
         play(store, 0, 1.0, [LEDGER])
         play(store, 1, 0.0, [LEDGER], end="infra_failure")
     line = build(small, tmp_path / "runs").lines[0]
-    assert line[4] == "100.00 [20.65, 100.00] n=1 +1 infra incomplete (a)"
+    assert line[4] == "100.00 [20.65, 100.00] n=1 +1 infra incomplete ≠ (a)"
 
 
 def test_a_run_without_a_result_measures_nothing_but_is_named(small: str, write_run: Write, tmp_path: Path) -> None:
     write_run("young", [], planned=3)
     table = build(small, tmp_path / "runs")
-    assert table.lines[0][4] == "– incomplete (a)"
+    assert table.lines[0][4] == "– incomplete ≠ (a)"
     assert "incomplete: 0 of 3 tasks have a result" in table.notes[-1]
 
 
@@ -303,7 +345,7 @@ def test_measured_tokens_stand_beside_reported_ones(write_run: Write, tmp_path: 
     write_run("none", [1.0, 0.0])
     write_run("sepm", [1.0, 1.0], calls=[LEDGER, replace(LEDGER, key="eval_judge"), LEDGER], labels__method="sepm")
     found = _cells(build("tokens", tmp_path / "runs"))
-    assert found["SEPM", "Tokens measured"] == "480 (240 a task [240, 240], n=2) (a)"
+    assert found["SEPM", "Tokens measured"] == "480 (240 a task [–], n=2) ≠ (a)"
     assert found["SEPM", "Tokens measured Δ"] == "+100.0 % pairs=2"
     assert ("SEPM", "Tokens McNemar p (Holm)") not in found
 
@@ -364,7 +406,7 @@ def test_the_models_filter_keeps_one_model_set(small: str, write_run: Write, tmp
     write_run("b", [0.0], labels__models="big", labels__models_label="Big model")
     assert build(small, tmp_path / "runs", models="big").lines[0][2] == "Big model, seed 0"
     table = build(small, tmp_path / "runs", models="none-such")
-    assert "has the model set 'none-such'" in table.notes[-1]
+    assert "has the model set 'none-such'" in table.notes[-1] and "There are: big, embedded" in table.notes[-1]
 
 
 def test_an_unreadable_run_is_named_and_left_out(small: str, write_run: Write, tmp_path: Path) -> None:
@@ -402,3 +444,12 @@ def test_a_wrong_definition_is_one_clear_error(tmp_path: Path, old: str, new: st
     path.write_text(SMALL.replace(old, new, 1))
     with pytest.raises(UserError, match=message):
         build(str(path), tmp_path)
+
+
+def test_the_example_of_the_docs_builds(write_run: Write, tmp_path: Path) -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "reports.md").read_text()
+    path = tmp_path / "example.yaml"
+    path.write_text(docs.partition("```yaml\n")[2].partition("```")[0])
+    write_run("none", [1.0])
+    assert build(str(path), tmp_path / "runs").lines[0][:2] == ("AutoGen", "No added memory")
+    assert all(f"`{name}`" in docs for name in names())
