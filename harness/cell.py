@@ -43,10 +43,14 @@ class Cell:
 
     @classmethod
     def build(
-        cls, values: Mapping[str, Any], choices: Mapping[str, str], variant: str = "", experiment: str | None = None
+        cls,
+        values: Mapping[str, Any],
+        choices: Mapping[str, str],
+        bases: Mapping[str, Mapping[str, Any]] | None = None,
+        experiment: str | None = None,
     ) -> Cell:
         """Raises ConfigError for anything wrong in `values` (composed, plain data)."""
-        config, host_class, memory_class, env_class = resolve(values, choices, variant, experiment)
+        config, host_class, memory_class, env_class = resolve(values, choices, bases, experiment)
         host: Host = host_class(config.host, config.run.seed)
         environment: Environment = env_class(config.env)
         return cls(config, host, environment, memory_class)

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError
 from harness.registry import did_you_mean
 
-# values, choices (group → YAML), variant (deviations from the YAMLs), experiment
-Point = tuple[dict[str, Any], dict[str, str], str, str | None]
+GROUPS = ("host", "method", "env", "models", "run")
+# values, choices (group → name of the YAML), bases (group → what that YAML says by itself), experiment
+Point = tuple[dict[str, Any], dict[str, str], dict[str, dict[str, Any]], str | None]
 
 
 def conf_dir() -> Path:
@@ -34,6 +37,11 @@ def _search_path() -> list[str]:
     return [f"hydra.searchpath=[{','.join(f'pkg://{package}' for package in packages)}]"] if packages else []
 
 
+def _open(overrides: Sequence[str]) -> list[str]:
+    """Let a value that the YAML does not list be given without Hydra's `+`: the schema knows it, or names the nearest key."""
+    return [f"++{word}" if re.match(rf"({'|'.join(GROUPS)})\.[^=]*=", word) else word for word in overrides]
+
+
 def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Point, bool], None]) -> None:
     """Call `job(point, is_sweep)` once, or for each point of a sweep (`-m`, or an experiment whose hydra.mode is MULTIRUN)."""
     import hydra
@@ -47,9 +55,9 @@ def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Point, bool],
     os.environ["HYDRA_FULL_ERROR"] = "1"
     decorated = hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(call)
     saved = sys.argv
-    sys.argv = ["memarena run", *(["--multirun"] if multirun else []), *_search_path(), *overrides]
+    sys.argv = ["memarena run", *(["--multirun"] if multirun else []), *_search_path(), *_open(overrides)]
     try:
-        with _clear_errors(overrides):
+        with _clear_errors():
             decorated()
     finally:
         sys.argv = saved
@@ -61,8 +69,8 @@ def compose_one(overrides: Sequence[str]) -> Point:
     from hydra.core.global_hydra import GlobalHydra
 
     GlobalHydra.instance().clear()
-    with _clear_errors(overrides), initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        cfg = compose("config", overrides=[*_search_path(), *overrides], return_hydra_config=True)
+    with _clear_errors(), initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        cfg = compose("config", overrides=[*_search_path(), *_open(overrides)], return_hydra_config=True)
         return unpack(cfg, cfg.hydra)
 
 
@@ -78,73 +86,48 @@ def unpack(cfg: Any, hydra: Any) -> Point:
     except OmegaConfBaseException as error:
         raise ConfigError(str(error).splitlines()[0]) from error
     assert isinstance(values, dict)
-    groups: tuple[str, ...] = ("host", "method", "env", "models", "run")
-    choices = {group: chosen[group] for group in groups if group in chosen}
+    choices = {group: chosen[group] for group in GROUPS if group in chosen}
     experiment = chosen.get("experiment")
-    return {str(k): v for k, v in values.items()}, choices, _variant(values, choices), experiment
+    bases = {group: base for group in GROUPS if group in choices and (base := _yaml(group, choices[group])) is not None}
+    return {str(k): v for k, v in values.items()}, choices, bases, experiment
 
 
-def _variant(values: Mapping[Any, Any], choices: Mapping[str, str]) -> str:
-    """What deviates from the chosen YAMLs in host, method and env: "env.max_steps=10, method.successful_topk=2"."""
-    from harness.store.identity import leaves
-
-    found = []
-    for group in ("host", "method", "env"):
-        base = dict(leaves(_yaml(group, choices[group])))
-        for key, value in leaves(values[group]):
-            if key in base and base[key] != value:
-                found.append(f"{group}.{key}={value}")
-    order = values["run"].get("order", "official")
-    return ", ".join(found + ([f"run.order={order}"] if order != "official" else []))
-
-
-def _yaml(group: str, name: str) -> dict[str, Any]:
+def _yaml(group: str, name: str) -> dict[str, Any] | None:
+    """The values of a YAML of ours; None for a third party's, whose deviations we cannot tell, and for the run's, which
+    refers to other groups."""
     from omegaconf import OmegaConf
 
     path = conf_dir() / group / f"{name}.yaml"
-    if not path.is_file():  # a third party's YAML: its values are taken as they are
-        return {}
-    loaded = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    if group == "run" or not path.is_file():
+        return None
+    loaded = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
     assert isinstance(loaded, dict)
     return {str(key): value for key, value in loaded.items() if key != "defaults"}
 
 
-class _clear_errors:
+@contextmanager
+def _clear_errors() -> Iterator[None]:
     """Turns Hydra's and OmegaConf's errors into ConfigError."""
+    from hydra.errors import HydraException, MissingConfigException
+    from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-    def __init__(self, overrides: Sequence[str]) -> None:
-        self.overrides = overrides
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is not None and (better := self._translate(error)) is not None:
-            raise better from error
-
-    def _translate(self, error: BaseException) -> ConfigError | None:
-        from hydra.errors import HydraException, MissingConfigException
-        from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
-
-        if isinstance(error, MissingConfigException):
-            options = list(error.options or [])
-            group, _, name = (error.missing_cfg_file or "").rpartition("/")
-            if not options:
-                options = _available(group)
-            return ConfigError(f"Unknown {group or 'configuration'} {name!r}.", did_you_mean(name, options))
-        cause = error.__cause__
-        if isinstance(error, HydraException) and isinstance(cause, ConfigKeyError | ConfigAttributeError):
-            return _unknown_key(cause, self.overrides)
-        if isinstance(error, HydraException | OmegaConfBaseException):
-            return ConfigError(" ".join(str(error).split()).rstrip(".") + ".")
-        return None
+    try:
+        yield
+    except MissingConfigException as error:
+        group, _, name = (error.missing_cfg_file or "").rpartition("/")
+        options = list(error.options or []) or _available(group)
+        raise ConfigError(f"Unknown {group or 'configuration'} {name!r}.", did_you_mean(name, options)) from error
+    except (HydraException, OmegaConfBaseException) as error:
+        if isinstance(error.__cause__, ConfigKeyError | ConfigAttributeError):
+            raise _unknown_key(error.__cause__) from error
+        raise ConfigError(" ".join(str(error).split()).rstrip(".") + ".") from error
 
 
 def _available(group: str) -> list[str]:
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")) if group else []
 
 
-def _unknown_key(error: Any, overrides: Sequence[str]) -> ConfigError:
+def _unknown_key(error: Any) -> ConfigError:
     """An override of a key that does not exist, with the nearest key of the same group."""
     key = str(error.full_key or error.key)
     parent, _, last = key.rpartition(".")

@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from harness.compose import GROUPS
 from harness.errors import ConfigError
 from harness.limits import LimitSpec
 from harness.models.config import ModelsConfig
 from harness.models.config import validate as check_models
 from harness.registry import Registry, did_you_mean, environments, hosts, methods
+from harness.store.identity import leaves
 
 T = TypeVar("T")
 
 # Fields that change how a run is carried out, but not what it measures, say so in their metadata.
 RUN_OPTION: dict[str, Any] = {"identity": False}
-
-GROUPS = ("host", "method", "env", "models", "run")
 
 
 @dataclass
@@ -118,8 +118,8 @@ def validate(schema: type[T], values: Mapping[str, Any], where: str) -> T:
         hint = did_you_mean(key.rsplit(".", 1)[-1], known)
         raise ConfigError(f"Unknown key {where}.{key}.", hint) from error
     except (OmegaConfBaseException, ValueError, TypeError) as error:
-        key = getattr(error, "full_key", None)
-        where = f"{where}.{key}" if key else where
+        full_key = getattr(error, "full_key", None)
+        where = f"{where}.{full_key}" if full_key else where
         first = str(error).splitlines()[0].rstrip(".")
         raise ConfigError(f"{where}: {first}.") from error
 
@@ -133,9 +133,15 @@ def _load(registry: Registry[Any], values: Mapping[str, Any], where: str) -> tup
 
 
 def resolve(
-    values: Mapping[str, Any], choices: Mapping[str, str], variant: str = "", experiment: str | None = None
+    values: Mapping[str, Any],
+    choices: Mapping[str, str],
+    bases: Mapping[str, Mapping[str, Any]] | None = None,
+    experiment: str | None = None,
 ) -> tuple[StreamConfig, type[Any], type[Any], type[Any]]:
-    """Validate a composed configuration (plain data); return it with the host, method and environment classes."""
+    """Validate a composed configuration (plain data); return it with the host, method and environment classes.
+
+    `bases` are the chosen YAMLs as they stand: what deviates from them makes the variant.
+    """
     for group in values:
         if group not in GROUPS:
             raise ConfigError(f"Unknown key {group}.", did_you_mean(group, list(GROUPS)))
@@ -146,7 +152,20 @@ def resolve(
     run = validate(RunConfig, values["run"], "run")
     check_models(models)
     check_run(run)
+    loaded = {"host": host, "method": method, "env": env, "models": models}
+    variant = _variant(loaded, bases or {}, run)
     return StreamConfig(host, method, env, models, run, choices, variant, experiment), host_class, method_class, env_class
+
+
+def _variant(loaded: Mapping[str, Any], bases: Mapping[str, Mapping[str, Any]], run: RunConfig) -> str:
+    """What of the cell deviates from the chosen YAMLs: "env.max_steps=10, method.successful_topk=2"."""
+    pairs = [(group, validate(type(value), bases[group], group), value) for group, value in loaded.items() if group in bases]
+    pairs.append(("run", RunConfig(run.seed, run.tasks, constrain_actions=loaded["models"].constrain_actions), run))
+    found = []
+    for group, base, value in pairs:
+        known = dict(leaves(identity_part(base)))
+        found += [f"{group}.{key}={item}" for key, item in leaves(identity_part(value)) if key not in known or known[key] != item]
+    return ", ".join(found)
 
 
 def check_run(run: RunConfig) -> None:

@@ -39,12 +39,17 @@ def directory_of(cell: Cell) -> Path:
     return Path(run.root) / (run.name or cell.config.default_name())
 
 
-def prepare(values: Mapping[str, Any], choices: Mapping[str, str], variant: str = "", experiment: str | None = None) -> Prepared:
+def prepare(
+    values: Mapping[str, Any],
+    choices: Mapping[str, str],
+    bases: Mapping[str, Mapping[str, Any]] | None = None,
+    experiment: str | None = None,
+) -> Prepared:
     """Check everything that can be checked before anything is spent.
 
     Raises ConfigError, SetupError, or IdentityError where the run directory holds another cell (RUN-R5).
     """
-    cell = Cell.build(values, choices, variant, experiment)
+    cell = Cell.build(values, choices, bases, experiment)
     directory = directory_of(cell)
     cell.require([*cell.environment.check(), *gateway_of(cell, directory).check()])
     found, identity = manifest.read(directory), cell.identity

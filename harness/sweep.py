@@ -69,10 +69,10 @@ def _all(points: Sequence[Point], prepared: Sequence[Prepared], jobs: int) -> in
 
 def _subprocess(point: Point, *, quiet: bool = False) -> int:
     """Play one stream in a process of its own. `quiet` replaces a progress bar, of which there can be only one, by lines."""
-    values, choices, variant, experiment = point
+    values, choices, bases, experiment = point
     if quiet and values["run"]["progress"] in ("auto", "bar"):
         values = {**values, "run": {**values["run"], "progress": "lines"}}
-    content = json.dumps({"values": values, "choices": choices, "variant": variant, "experiment": experiment})
+    content = json.dumps({"values": values, "choices": choices, "bases": bases, "experiment": experiment})
     process = subprocess.Popen([sys.executable, "-m", "harness.worker"], stdin=subprocess.PIPE, text=True)
     try:
         process.communicate(content)
@@ -90,4 +90,4 @@ def _launched(point: Point, is_sweep: bool) -> None:
 
 def play_point(content: Mapping[str, Any]) -> int:
     """The worker's job: one point as written by `_subprocess`."""
-    return play(prepare(content["values"], content["choices"], content["variant"], content["experiment"]))
+    return play(prepare(content["values"], content["choices"], content["bases"], content["experiment"]))

@@ -49,8 +49,7 @@ def test_the_run_yaml_shows_every_key_with_its_default() -> None:
 
 @pytest.mark.parametrize("name", yamls("experiment"))
 def test_every_experiment_composes_and_resolves(name: str) -> None:
-    values, choices, variant, experiment = compose_one([f"experiment={name}"])
-    config, *_ = resolve(values, choices, variant, experiment)
+    config, *_ = resolve(*compose_one([f"experiment={name}"]))
     assert config.experiment == name
 
 
@@ -68,6 +67,14 @@ def test_constrain_actions_follows_the_model_set_unless_the_run_says_otherwise()
     assert resolve(*compose_one(["models=scripted"]))[0].run.constrain_actions is False
 
 
+def test_a_key_that_only_the_schema_knows_needs_no_plus_and_a_misspelt_one_is_named() -> None:
+    config = resolve(*compose_one(["models=embedded", "models.endpoints.main.temperature=0.7"]))[0]
+    assert config.models.endpoints["main"].temperature == 0.7
+    assert config.variant == "models.endpoints.main.temperature=0.7"
+    with pytest.raises(ConfigError, match=r"Unknown key run\.sed\. Did you mean seed"):
+        resolve(*compose_one(["run.sed=3"]))
+
+
 def test_identity_leaves_out_fields_that_say_so() -> None:
     part = identity_part(RunConfig())
     assert "seed" in part and "root" not in part and "progress" not in part
@@ -77,7 +84,6 @@ def test_identity_leaves_out_fields_that_say_so() -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["run.sed=3"], r"Unknown key run\.sed\. Did you mean seed"),
         (["method=metagtp"], "Unknown method 'metagtp'. Did you mean metagpt"),
         (["experiment=dmo"], "Unknown experiment 'dmo'. Did you mean demo"),
         (["mothod=none"], "Unknown key mothod. Did you mean method"),

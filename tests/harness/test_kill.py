@@ -25,7 +25,7 @@ REPEATS = 20
 
 def point(path: Path, content: dict[str, Any]) -> Path:
     choices = {**CHOICES, **{group: content[group]["name"] for group in ("host", "method", "env", "models")}}
-    path.write_text(json.dumps({"values": content, "choices": choices, "variant": "", "experiment": None}))
+    path.write_text(json.dumps({"values": content, "choices": choices, "bases": {}, "experiment": None}))
     return path
 
 
