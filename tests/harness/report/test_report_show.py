@@ -109,6 +109,15 @@ def test_an_unknown_price_is_null_not_zero(write_run: Callable[..., Path]) -> No
     assert "Cost             –" in render(found)
 
 
+def test_lost_attempts_without_a_price_have_no_known_cost(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest("lost", 2)))
+    with Store(tmp_path) as store:
+        play(store, 0, 0.0, [LEDGER, replace(LEDGER, cost_usd=None)], end="infra_failure")
+        play(store, 1, 0.0, [], end="infra_failure")
+    lost = summary(RunView(tmp_path))["not_committed"]
+    assert (lost["attempts"], lost["total_tokens"], lost["cost_usd"]) == (2, 240, None)
+
+
 def test_a_known_price_of_nothing_is_zero(write_run: Callable[..., Path]) -> None:
     found = summary(RunView(write_run("local", [1.0], calls=[replace(LEDGER, cost_usd=0.0)])))
     assert found["cost"]["usd"] == 0.0

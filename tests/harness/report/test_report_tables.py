@@ -295,6 +295,7 @@ def test_every_run_has_a_line_of_its_own(small: str, write_run: Write, tmp_path:
         ("", "SmolLM2-135M-Instruct (embedded), seed 1", "0.00"),
     ]
     assert [line[3] for line in held] == ["59.70", "", "", "", ""]
+    assert sorted(row["run"] for row in _rows(table) if row["run"]) == ["a", "b", "c", "d", "e"]
 
 
 def test_infrastructure_failures_and_unfinished_runs_are_shown_and_leave_n(small: str, tmp_path: Path) -> None:
@@ -318,7 +319,7 @@ def test_a_run_without_a_result_measures_nothing_but_is_named(small: str, write_
 def test_the_change_is_taken_on_common_tasks_and_never_to_a_reported_number(small: str, write_run: Write, tmp_path: Path) -> None:
     write_run("sepm", [1.0, 1.0], labels__method="sepm")
     assert all(head.label != "measured Δ" for head in build(small, tmp_path / "runs").heads)
-    write_run("none", [1.0, 0.0, 0.0, 0.0])
+    write_run("none", [1.0, 0.0, 0.0, 0.0], cell__run={"tasks": 4}, cell__task_ids_sha256="x")
     sepm = _rows(build(small, tmp_path / "runs"))[1]
     assert (sepm["change"], sepm["pairs"]) == ("50.0", "2")
 
@@ -329,6 +330,25 @@ def test_runs_that_differ_in_more_than_the_method_are_not_compared(small: str, w
     table = build(small, tmp_path / "runs")
     assert _rows(table)[1]["change"] == ""
     assert "not compared: the baseline run none differs in more than the method (env.max_steps: 30 → 10)" in table.notes[-1]
+
+
+def test_of_several_baselines_the_unchanged_one_with_most_common_tasks_is_taken_and_named(
+    small: str, write_run: Write, tmp_path: Path
+) -> None:
+    write_run("a-changed", [0.0] * 4, labels__variant="method.x=1", cell__method={"x": 1})
+    write_run("b-short", [0.0] * 2)
+    write_run("c-long", [0.0] * 4)
+    write_run("sepm", [1.0] * 4, labels__method="sepm")
+    table = build(small, tmp_path / "runs")
+    sepm = next(row for row in _rows(table) if row["run"] == "sepm")
+    assert (sepm["baseline_run"], sepm["pairs"]) == ("c-long", "4")
+    assert any("compared with c-long, one of 3 baseline runs" in note for note in table.notes)
+
+
+def test_a_run_without_a_result_is_compared_with_nothing(small: str, write_run: Write, tmp_path: Path) -> None:
+    write_run("none", [1.0])
+    write_run("sepm", [], planned=1, labels__method="sepm")
+    assert all(head.label != "measured Δ" for head in build(small, tmp_path / "runs").heads)
 
 
 def test_holm_spans_the_methods_with_the_same_baseline(write_run: Write, tmp_path: Path) -> None:
@@ -360,7 +380,11 @@ def test_combined_rows_are_measured_task_by_task_from_runs_of_one_cell(write_run
     for name, (memory, alignment, scores) in parts.items():
         method = {"procedural": memory, "alignment": alignment, "graph": "explicit"}
         write_run(name, map(float, scores), labels__method="sepm", cell__method=method)
-    rows = {row["row"]: row for row in _rows(build("table5", tmp_path / "runs", env="alfworld"))}
+    other_seed = {"procedural": True, "alignment": True, "graph": "explicit"}
+    write_run("other", [0.0] * 4, seed=1, labels__method="sepm", cell__method=other_seed)
+    records = _rows(build("table5", tmp_path / "runs", env="alfworld"))
+    assert len(records) == 5
+    rows = {row["row"]: row for row in records}
     assert (rows["Add memory to blackboard"]["measured"], rows["Add memory to blackboard"]["n"]) == ("25.0", "4")
     assert rows["Interaction I"]["measured"] == "25.0"  # 100 - 50 - 50 + 25
     assert rows["Interaction I"]["run"] == "BMA BM BA B"
