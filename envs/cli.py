@@ -1,7 +1,8 @@
 """`python -m envs.<name>`: an environment without any host or memory, for people and for checks.
 
 list, play N, oracle and noop work for every environment of the contract; an adapter may add commands of its own. Results go
-to stdout, progress and errors to stderr; a bad input is one line and exit code 2.
+to stdout, progress and errors to stderr. Exit code: 0; 1 where an oracle does not solve everything; 2, with one line that says
+why, for bad input and for what is missing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ class Command:
     name: str
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], None]
+    run: Callable[[argparse.Namespace], int | None]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> typing.NoReturn:
+        print(f"error: {message} (see {self.prog} --help)", file=sys.stderr)
+        raise SystemExit(2)
 
 
 @contextmanager
@@ -48,10 +57,7 @@ def main(environment: Callable[[Any], Environment], argv: Sequence[str] | None =
     arguments = parser.parse_args(argv)
     try:
         own = next((command for command in extra if command.name == arguments.command), None)
-        if own is not None:
-            own.run(arguments)
-        else:
-            _run(environment(_configure(config_class, arguments)), arguments)
+        code = own.run(arguments) or 0 if own else _run(environment(_configure(config_class, arguments)), arguments)
         sys.stdout.flush()
     except MemArenaError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -63,20 +69,20 @@ def main(environment: Callable[[Any], Environment], argv: Sequence[str] | None =
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0
+    return code
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
 def _parser(config_class: type, extra: Sequence[Command]) -> argparse.ArgumentParser:
     name = next(item.default for item in dataclasses.fields(config_class) if item.name == "name")
     keys = [item.name for item in dataclasses.fields(config_class) if item.name != "name"]
-    common = argparse.ArgumentParser(add_help=False)
+    common = _Parser(add_help=False)
     if "split" in keys:
         common.add_argument("--split", help="the benchmark's split (default: as in conf/env)")
     common.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help=f"another value of conf/env: {', '.join(keys)}"
     )
-    parser = argparse.ArgumentParser(prog=f"python -m envs.{name}", description=f"Tasks of {name}, without a host or a memory.")
+    parser = _Parser(prog=f"python -m envs.{name}", description=f"Tasks of {name}, without a host or a memory.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", parents=[common], help="the tasks in the official order")
     play = commands.add_parser("play", parents=[common], help="play task N yourself")
@@ -121,7 +127,7 @@ def _typed(config_class: type, values: dict[str, Any]) -> Any:
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
-def _run(environment: Environment, arguments: argparse.Namespace) -> None:
+def _run(environment: Environment, arguments: argparse.Namespace) -> int:
     for problem in environment.check():
         raise SetupError(problem.what, problem.fix)
     tasks = environment.tasks()
@@ -129,7 +135,7 @@ def _run(environment: Environment, arguments: argparse.Namespace) -> None:
         if not 0 <= arguments.index < len(tasks):
             raise ConfigError(f"There is no task {arguments.index}.", f"Tasks are numbered 0 to {len(tasks) - 1}.")
         _play(environment, tasks[arguments.index], arguments.seed)
-        return
+        return 0
     if arguments.limit is not None:
         if arguments.limit < 1:
             raise ConfigError(f"--limit {arguments.limit}: use a positive number.")
@@ -137,8 +143,8 @@ def _run(environment: Environment, arguments: argparse.Namespace) -> None:
     if arguments.command == "list":
         for task in tasks:
             print(_task_line(task, as_json=arguments.json))
-        return
-    _score(environment, tasks, arguments)
+        return 0
+    return _score(environment, tasks, arguments)
 
 
 def _task_line(task: Task, *, as_json: bool) -> str:
@@ -147,16 +153,16 @@ def _task_line(task: Task, *, as_json: bool) -> str:
     return f"{task.index:4d}  {task.family:32s}  {task.goal}"
 
 
-def _score(environment: Environment, tasks: Sequence[Task], arguments: argparse.Namespace) -> None:
-    """Play `tasks` by the oracle or by doing nothing; print what was not as it should be, then the totals."""
+def _score(environment: Environment, tasks: Sequence[Task], arguments: argparse.Namespace) -> int:
+    """Play `tasks` by the oracle or by doing nothing; print the totals. Returns 1 where an oracle solves less than all."""
     oracle = arguments.command == "oracle"
     start, total, solved = time.monotonic(), 0.0, 0
     with progress(len(tasks), "task") as advance:
         for task in tasks:
             score, success = _attempt(environment, task, arguments.seed, oracle=oracle)
             total, solved = total + score, solved + success
-            if success != oracle:
-                print(f"{'not solved' if oracle else 'solved'}: {task.index} {task.task_id} (score {score:g})", file=sys.stderr)
+            if oracle and not success:
+                print(f"not solved: {task.index} {task.task_id} (score {score:g})", file=sys.stderr)
             advance()
     score = total / len(tasks) if tasks else 0.0
     seconds = round(time.monotonic() - start, 2)
@@ -164,6 +170,7 @@ def _score(environment: Environment, tasks: Sequence[Task], arguments: argparse.
         print(json.dumps({"n": len(tasks), "solved": solved, "score": score, "seconds": seconds}))
     else:
         print(f"{arguments.command}: {solved} of {len(tasks)} solved, mean score {score:.3f}, {seconds:.1f} s")
+    return int(oracle and solved < len(tasks))
 
 
 def _attempt(environment: Environment, task: Task, seed: int, *, oracle: bool) -> tuple[float, bool]:

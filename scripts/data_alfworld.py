@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 SPLITS = ("valid_unseen", "valid_seen", "train")
 
@@ -29,8 +30,23 @@ def download(command: str, root: Path, *, force: bool) -> str | None:
     root.mkdir(parents=True, exist_ok=True)
     arguments = [command, "--data-dir", str(root), *(["-f", "--force-download"] if force else [])]
     # the package makes the directory that this variable names as soon as it is imported
-    done = subprocess.run(arguments, env={**os.environ, "ALFWORLD_DATA": str(root)}, check=False)
-    return None if done.returncode == 0 else f"alfworld-download ended with code {done.returncode}"
+    environment = {**os.environ, "ALFWORLD_DATA": str(root)}
+    with subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE) as process:
+        last = _pass_on(process.stderr)
+    return None if process.returncode == 0 else f"alfworld-download ended with code {process.returncode}{last and ': '}{last}"
+
+
+def _pass_on(stream: IO[bytes] | None) -> str:
+    """Show the downloader's progress as it comes, but not its traceback; returns the last line of that."""
+    held = b""
+    while stream is not None and (chunk := os.read(stream.fileno(), 65536)):
+        held += chunk
+        if b"Traceback" not in held:
+            sys.stderr.buffer.write(held)
+            sys.stderr.flush()
+            held = b""
+    lines = held.decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,9 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             failure = f"{root}: {error.strerror}"
     missing = problems(root, SPLITS[0])
     if missing:
-        reason = failure or "alfworld-download ended well, but left no complete split"
+        reason = failure or "alfworld-download ended well without them"
         print(
-            f"error: {missing[0].what} ({reason}.) Check the network and disk space, then run this again with --force.",
+            f"error: {missing[0].what} {reason}. Check the network and disk space, then run this again with --force.",
             file=sys.stderr,
         )
         return 1

@@ -29,8 +29,11 @@ def _generate(arguments: argparse.Namespace) -> None:
     total = recipe.per_family * len(set(recipe.families))
     with cli.progress(total, "game") as advance:
         generate(arguments.out, recipe, lambda _: advance())
-    print(f"{total} games in {arguments.out}; play them with: ALFWORLD_DATA={arguments.out} python -m envs.alfworld list")
+    print(f"{total} games in {arguments.out}.")
+    print(f"Play them with: ALFWORLD_DATA={arguments.out} python -m envs.alfworld list --split {recipe.split}")
 
+
+GENERATE = cli.Command("generate", "make games of all six families", _add_arguments, _generate)
 
 if __name__ == "__main__":
-    sys.exit(cli.main(AlfWorld, extra=(cli.Command("generate", "make games of all six families", _add_arguments, _generate),)))
+    sys.exit(cli.main(AlfWorld, extra=(GENERATE,)))

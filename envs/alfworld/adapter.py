@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from envs.alfworld import data
 from envs.alfworld.data import FAMILIES, Game
 from envs.alfworld.engine import INSTALL, EnginePool
-from envs.alfworld.generate import GENERATOR, GENERATOR_VERSION, Recipe, default_cache, ensure
+from envs.alfworld.generate import Recipe, default_cache, ensure
 from envs.alfworld.session import AlfWorldSession
 from harness.contracts import ActionMode, Environment, Problem, Task
 from harness.errors import ConfigError, EnvironmentCrashed, SetupError
@@ -27,10 +27,10 @@ _SOURCES = ("auto", "official", "generated")
 class AlfWorldConfig:
     """Values of conf/env/alfworld.yaml.
 
-    `split` is train, valid_seen or valid_unseen; `source` is official, generated, or auto: official data where it is
-    installed, else generated games. `max_steps` bounds an attempt; `few_shots` is 1 for a worked example in the prompt, or 0.
-    The next four fields describe the generated games (see `generate.Recipe`); `cache_dir` is where these are kept (null: the
-    user's cache directory).
+    `split` is train, valid_seen or valid_unseen; `source` is official, generated, or auto: the games of the data root where
+    there are any, else generated ones. `max_steps` bounds an attempt; `few_shots` is 1 for a worked example in the prompt, or
+    0. The next four fields describe the generated games (see `generate.Recipe`); `cache_dir` is where these are kept (null:
+    the user's cache directory).
     """
 
     name: str = "alfworld"
@@ -75,21 +75,38 @@ class AlfWorld(Environment):
         self._pool = EnginePool()
 
     @cached_property
-    def _official(self) -> bool:
-        """Whether official data is played. Decided once, so that data which appears later cannot change a run under way."""
+    def _installed_games(self) -> bool:
+        """Whether the games of the data root are played, which with `auto` may be a set that `generate --out` made.
+
+        Decided once, so that data which appears later cannot change a run under way.
+        """
         if self._config.source != "auto":
             return self._config.source == "official"
-        return data.has_games(self._root, self._config.split) and not data.is_generated(self._root)
+        return data.has_games(self._root, self._config.split)
+
+    @property
+    def _official(self) -> bool:
+        return self._installed_games and not data.is_generated(self._root)
+
+    def _data_problems(self) -> list[Problem]:
+        """What is wrong with the games of the data root, where these are to be played."""
+        wanted = self._official or self._config.source == "official"
+        return data.problems(self._root, self._config.split) if wanted else []
+
+    @cached_property
+    def _folder(self) -> Path:
+        """The root of the games in play. Raises SetupError where there are none; makes generated ones that are missing."""
+        for problem in self._data_problems():
+            raise SetupError(problem.what, problem.fix)
+        if self._installed_games:
+            return self._root
+        cache = Path(self._config.cache_dir).expanduser() if self._config.cache_dir else default_cache()
+        return ensure(cache, self._recipe)
 
     @cached_property
     def _games(self) -> list[Game]:
-        """All games in order; reads every file once (0.1 s for 134 games). Raises SetupError where there are none."""
-        if self._official:
-            for problem in data.problems(self._root, self._config.split):
-                raise SetupError(problem.what, problem.fix)
-            return data.read_games(self._root, self._config.split)
-        cache = Path(self._config.cache_dir).expanduser() if self._config.cache_dir else default_cache()
-        return data.read_games(ensure(cache, self._recipe), self._config.split)
+        """All games in order; reads every file once (0.1 s for 134 games). Raises SetupError where they are not in order."""
+        return data.read_games(self._folder, self._config.split)
 
     @cached_property
     def _by_id(self) -> dict[str, Game]:
@@ -116,7 +133,7 @@ class AlfWorld(Environment):
             "grammar": "+".join(sorted({game.grammar for game in self._games})),
             "order": "sorted paths, shuffled by numpy RandomState(1234)",
             "packages": known,
-            **({} if self._official else {"generator": f"{GENERATOR} {GENERATOR_VERSION}", "generated_seed": self._recipe.seed}),
+            **({} if self._official else {"generator": data.read_manifest(self._folder)}),
         }
 
     def check(self) -> list[Problem]:
@@ -127,7 +144,7 @@ class AlfWorld(Environment):
             if missing
             else []
         )
-        return problems + (data.problems(self._root, self._config.split) if self._official else [])
+        return problems + self._data_problems()
 
     def tasks(self) -> Sequence[Task]:
         """All games of the split in the official order; `index` is the official index."""

@@ -95,6 +95,16 @@ def game_names(root: Path, split: str) -> list[str]:
     return sorted(name for name in names if family_of(name) is not None)
 
 
+def read_manifest(root: Path) -> dict[str, Any]:
+    """Who made the generated games below `root`, and from what. Raises SetupError where that cannot be read."""
+    try:
+        return dict(json.loads((root / MANIFEST).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise SetupError(
+            f"{root / MANIFEST} cannot be read ({type(error).__name__}).", f"Remove {root} and make the games again."
+        ) from error
+
+
 def official_order(names: Sequence[str]) -> list[str]:
     """`names` ("<family>-<…>/<trial>") as the benchmark plays them: sorted, then shuffled by TextWorld's rule."""
     import numpy as np

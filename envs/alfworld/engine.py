@@ -1,9 +1,9 @@
 """TextWorld's PDDL engine, made quick and harmless without changing what it says.
 
 The engine translates each game to a planning task (`fast_downward.pddl2sas`) and expands every text from a grammar that it
-parses again each time. While one of our calls is inside the engine, `_fast_path` puts memoised versions of five functions in
-place and takes them away again; nothing stays patched in between. Measured on one slow core, mean over the 134 official games:
-load + reset 0.60 s → 0.16 s, step 31 ms → 5 ms, with the identical trace (tests/envs/test_alfworld_engine.py).
+parses again each time. While one of our calls is inside the engine, `_fast_path` puts memoised versions of its slow functions
+in place and takes them away again; nothing stays patched in between. Measured on official games, CPU time on one slow core:
+load and reset 1.41 s → 0.25 s, step 43 ms → 4 ms, with the identical trace (tests/envs/test_alfworld_engine.py).
 
 The engine's manners that this module makes up for: `pddl2sas` overwrites `sys.argv` and redirects `sys.stdout` for the whole
 process; none of it is thread-safe; importing `alfworld` creates the directory `$ALFWORLD_DATA`; every environment maps a copy

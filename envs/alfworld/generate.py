@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -118,6 +119,10 @@ def generate(out: Path, recipe: Recipe, progress: Callable[[str], object] = lamb
         _fill(building, recipe, domain, engine, progress)
         building.chmod(0o755)  # mkdtemp makes it private
         os.rename(building, out)
+    except OSError as error:
+        raise SetupError(
+            f"The games could not be written to {out}: {error.strerror}.", "Look for space and permissions."
+        ) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
 
@@ -144,7 +149,7 @@ def ensure(cache_dir: Path, recipe: Recipe) -> Path:
     _sweep(cache_dir)
     try:
         generate(path, recipe)
-    except (OSError, SetupError):
+    except SetupError:
         if not (path / MANIFEST).is_file():  # otherwise another process was quicker: its games are ours, byte for byte
             raise
     return path
@@ -153,5 +158,6 @@ def ensure(cache_dir: Path, recipe: Recipe) -> Path:
 def _sweep(cache_dir: Path) -> None:
     """Remove what killed processes left half-made."""
     for left in cache_dir.glob(".alfworld-games-*.building-*"):
-        if time.time() - left.stat().st_mtime > _ABANDONED:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # its maker may finish, or another process sweep it, just now
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)

@@ -107,7 +107,13 @@ def test_generated_games_do_not_pass_for_official_ones(games_root: Path, monkeyp
     assert "generated" in world.check()[0].what
     with pytest.raises(SetupError):
         world.tasks()
-    assert AlfWorld(AlfWorldConfig(source="auto")).check() == []
+
+
+def test_games_that_a_user_generated_are_played_from_the_data_root(games_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALFWORLD_DATA", str(games_root))
+    world = AlfWorld(AlfWorldConfig(source="auto"))
+    assert world.check() == [] and len(world.tasks()) == 12
+    assert world.provenance["source"] == "generated" and world.provenance["generator"]["seed"] == 11
 
 
 def test_missing_packages_are_named_with_the_command(alfworld: AlfWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,12 @@ def test_a_download_that_leaves_no_games_is_an_error(downloader: Path, tmp_path:
 
 
 def test_a_download_that_fails_says_so(downloader: Path, tmp_path: Path) -> None:
-    downloader.write_text("#!/bin/sh\nexit 3\n")
+    downloader.write_text(
+        "#!/bin/sh\nprintf '10%%\\r' >&2\nsleep 0.2\nprintf 'Traceback (most recent)\\n  line\\nOSError: no network\\n' >&2\nexit 3\n"
+    )
     done = _run(downloader, tmp_path / "data")
-    assert done.returncode == 1 and "ended with code 3" in done.stderr
+    assert done.returncode == 1 and done.stderr.startswith("10%") and "ended with code 3: OSError: no network." in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_downloader_is_an_error_with_the_command(tmp_path: Path) -> None:

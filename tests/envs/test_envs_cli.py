@@ -94,6 +94,41 @@ def test_bad_input_is_one_line_and_a_bad_exit(
     assert out == "" and complaint in err and err.startswith("error: ") and err.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["play", "one"], ["oracle", "--limit"]])
+def test_misspelt_commands_are_one_line_too(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        _run(*arguments)
+    out, err = capsys.readouterr()
+    assert caught.value.code == 2 and out == "" and err.startswith("error: ") and err.count("\n") == 1
+
+
+def test_an_oracle_that_fails_shows_in_the_exit_code(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(AlfWorld, "oracle", lambda self, task: ["look"])
+    assert _run("oracle", "--limit", "2", "--json", *options) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["solved"] == 0 and err.count("not solved: ") == 2
+    monkeypatch.setattr(AlfWorld, "oracle", lambda self, task: None)
+    assert _run("oracle", "--limit", "2", *options) == 2
+    assert "no oracle for task 0" in capsys.readouterr().err
+
+
+def test_generated_games_are_played_as_the_message_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from envs.alfworld.__main__ import GENERATE
+
+    out = tmp_path / "mine"
+    options = ["generate", "--out", str(out), "--per-family", "1", "--families", "look_at_obj_in_light", "--split", "train"]
+    assert cli.main(AlfWorld, options, extra=(GENERATE,)) == 0
+    said = capsys.readouterr().out.strip().rpartition("ALFWORLD_DATA=")[2].split()
+    assert said[1:4] == ["python", "-m", "envs.alfworld"]
+    monkeypatch.setenv("ALFWORLD_DATA", said[0])
+    assert _run(*said[4:]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def test_generate_refuses_a_used_directory_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = subprocess.run(
