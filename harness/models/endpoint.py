@@ -80,8 +80,8 @@ class Endpoint:
     def learn(self, parameter: str, instead: str | None) -> None:
         """Remember for this run that the endpoint rejects `parameter`, and takes `instead` (if anything) in its place."""
         with self._lock:
-            if instead in self._learned:
-                instead = None  # rejected too
+            if instead == parameter or instead in self._learned:
+                instead = None  # rejected too; so no name is ever sent again, and asking again comes to an end
             self._learned.setdefault(parameter, instead or "")
 
     @property

@@ -8,6 +8,7 @@ too long, content filter), since a run must replay to the same scores. Failed at
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import threading
@@ -121,6 +122,9 @@ class Recorder:
     def close(self) -> None:
         with self._lock:
             if self._db is not None:
+                if self.writes:
+                    with contextlib.suppress(sqlite3.OperationalError):  # another process has it open
+                        self._db.execute("PRAGMA journal_mode=DELETE")  # one plain file, to be packed and read anywhere
                 self._db.close()
                 self._db = None
 
