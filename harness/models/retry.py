@@ -65,7 +65,8 @@ def retrying(
 
 def give_up_message(error: ProviderError, endpoint: str, attempts: int, waited_s: float) -> ProviderError:
     """The one error that the run sees after the last attempt, of the same type and status."""
-    text = f"Endpoint '{endpoint}' failed {attempts} times in {waited_s:.0f} s; the last answer was: {error.message}"
+    times = "once" if attempts == 1 else f"{attempts} times in {waited_s:.0f} s"
+    text = f"Endpoint '{endpoint}' failed {times}; the last error was: {error.message.rstrip('.')}."
     if isinstance(error, RateLimited):
         if error.retry_after is not None:
             text += f" It asks to wait {error.retry_after:g} s."

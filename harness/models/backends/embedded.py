@@ -89,10 +89,9 @@ class EmbeddedBackend:
         self._episode_begun = False
 
     def complete(self, request: Request) -> Answer:
-        deadline = time.monotonic() + request.timeout_s
         with self._lock:
-            body = self._body(request)
-            chunks = self._run(body, deadline, request.timeout_s)
+            server = self._load()  # once; loading is not on the call's clock
+            chunks = _run(server, self._body(request), request.timeout_s)
         return self._answer(chunks)
 
     def close(self) -> None:
@@ -124,22 +123,6 @@ class EmbeddedBackend:
             body["json_schema"] = json.loads(json.dumps(call.schema, default=str))
             body.pop("stop", None)
         return body
-
-    def _run(self, body: dict[str, Any], deadline: float, timeout_s: float) -> list[dict[str, Any]]:
-        """All chunks of the answer. The callback's True stops the computation: that is how a time-out kills a call."""
-        chunks: list[dict[str, Any]] = []
-        late = False
-
-        def receive(chunk: Any) -> bool:
-            nonlocal late
-            chunks.extend(chunk if isinstance(chunk, list) else [chunk])
-            late = time.monotonic() > deadline
-            return late
-
-        self._load().handle_chat_completions(body, receive)
-        if late and not any(_finished(chunk) for chunk in chunks):
-            raise ProviderTimeout(f"The embedded model did not finish within {timeout_s:.1f} s.")
-        return chunks
 
     def _answer(self, chunks: list[dict[str, Any]]) -> Answer:
         text: list[str] = []
@@ -205,6 +188,24 @@ def _start(path: Path | None, context: int, threads: int) -> Any:
     params.verbosity, params.offline, params.ui, params.warmup = -1, True, False, False
     params.cache_ram_mib = 0  # the store of earlier prompts, which makes an answer depend on history
     return xllamacpp.Server(params)
+
+
+def _run(server: Any, body: dict[str, Any], timeout_s: float) -> list[dict[str, Any]]:
+    """All chunks of the answer. The callback's True stops the computation: that is how a time-out kills a call."""
+    deadline = time.monotonic() + timeout_s
+    chunks: list[dict[str, Any]] = []
+    late = False
+
+    def receive(chunk: Any) -> bool:
+        nonlocal late
+        chunks.extend(chunk if isinstance(chunk, list) else [chunk])
+        late = time.monotonic() > deadline
+        return late
+
+    server.handle_chat_completions(body, receive)
+    if late and not any(_finished(chunk) for chunk in chunks):
+        raise ProviderTimeout(f"The embedded model did not finish within {timeout_s:.1f} s.")
+    return chunks
 
 
 def _finished(chunk: dict[str, Any]) -> bool:
