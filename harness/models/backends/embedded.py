@@ -176,7 +176,11 @@ def _start(path: Path | None, context: int, threads: int) -> Any:
     if threads > 1:
         # libgomp reads this once, at the first import; its default spins for ever and starves other processes
         os.environ.setdefault("GOMP_SPINCOUNT", "100000")
-    import xllamacpp
+    try:
+        import xllamacpp
+    except ImportError as error:
+        hint = "On Debian: apt-get install libgomp1 libstdc++6."
+        raise ModelSetupError(f"{LIBRARY} cannot be imported: {error}.", hint) from error
 
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
@@ -187,7 +191,11 @@ def _start(path: Path | None, context: int, threads: int) -> Any:
     params.n_batch = params.n_ubatch = PROMPT_BATCH
     params.verbosity, params.offline, params.ui, params.warmup = -1, True, False, False
     params.cache_ram_mib = 0  # the store of earlier prompts, which makes an answer depend on history
-    return xllamacpp.Server(params)
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as error:
+        hint = "Is there memory for it? A smaller models.endpoints.<name>.context_window needs less."
+        raise ModelSetupError(f"The model {path} cannot be loaded: {error}.", hint) from error
 
 
 def _run(server: Any, body: dict[str, Any], timeout_s: float) -> list[dict[str, Any]]:
