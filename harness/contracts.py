@@ -255,15 +255,30 @@ class TrajectoryCard:
 
 @dataclass(frozen=True)
 class Guidance:
-    """What a memory gives the team at task start; an empty one leaves the prompt as it is without memory."""
+    """What a memory gives the team at task start; an empty one leaves the prompt as it is without memory.
+
+    `reply_header` asks the agents for lines of the memory's own before their action (a declared subtask, say); the
+    memory's `review` reads and removes them.
+    """
 
     cards: tuple[TrajectoryCard, ...] = ()
     insights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by agent role; "*" is for all
     procedures: tuple[str, ...] = ()
     brief: str = ""
+    reply_header: str = ""
 
     def insights_for(self, role: str) -> tuple[str, ...]:
         return tuple(self.insights.get("*", ())) + tuple(self.insights.get(role, ()))
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a memory makes of an agent's reply before it is executed: `text` is the reply without the memory's own lines;
+    `blocked`, if not empty, says why the action must wait (the agent is asked once more, with that as a note).
+    """
+
+    text: str
+    blocked: str = ""
 
 
 @dataclass(frozen=True)
@@ -303,6 +318,9 @@ class Memory(Protocol):
 
     def before_action(self, agent: Member, step: int) -> str:
         """Extra context for the agent's next prompt; empty for none. Once per model turn of an acting agent."""
+
+    def review(self, agent: Member, step: int, text: str) -> Review:
+        """Read an agent's reply before it is executed. Called for every reply that is not empty."""
 
     def after_action(self, turn: Turn) -> None:
         """Exactly once per environment step (HOST-AG R7)."""
@@ -352,6 +370,8 @@ class TeamMemory(Protocol):
     guidance: Guidance
 
     def before_action(self, agent: Member, step: int) -> str: ...
+
+    def review(self, agent: Member, step: int, text: str) -> Review: ...
 
 
 class Host(Protocol):

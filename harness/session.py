@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.contracts import ActionMode, Evidence, Guidance, Member, Memory, Session, Task, Trajectory, Turn
+from harness.contracts import ActionMode, Evidence, Guidance, Member, Memory, Review, Session, Task, Trajectory, Turn
 from harness.errors import LimitExceeded
 from harness.limits import Limits
 
@@ -92,3 +92,6 @@ class TaskMemory:
 
     def before_action(self, agent: Member, step: int) -> str:
         return self._memory.before_action(agent, step)
+
+    def review(self, agent: Member, step: int, text: str) -> Review:
+        return self._memory.review(agent, step, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from harness.contracts import Guidance, Member, MemoryServices, Outcome, Task, Trajectory, Turn
+from harness.contracts import Guidance, Member, MemoryServices, Outcome, Review, Task, Trajectory, Turn
 
 
 class MemoryMethod:
@@ -27,6 +27,9 @@ class MemoryMethod:
 
     def before_action(self, agent: Member, step: int) -> str:
         return ""
+
+    def review(self, agent: Member, step: int, text: str) -> Review:
+        return Review(text)
 
     def after_action(self, turn: Turn) -> None:
         return None

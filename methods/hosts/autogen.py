@@ -69,6 +69,7 @@ class Episode:
             self.models,
             max_attempts=self.config.max_attempts,
             max_tokens=self.config.max_tokens,
+            show_choices=self.config.show_choices,
         )
         return self.proposal
 
@@ -95,6 +96,7 @@ class AutoGen:
         rescue: bool = True
         max_attempts: int = 3
         max_tokens: int | None = None
+        show_choices: bool = False
 
         def __post_init__(self) -> None:
             if self.max_attempts < 1:

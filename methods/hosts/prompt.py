@@ -19,11 +19,15 @@ INSIGHTS = "## Insights from past tasks"
 PROCEDURES = "## Procedures"
 BRIEF = "## Briefing"
 TASK = "## Current task"
+CHOICES = "Possible actions now"
 MARKER = ">"
 
 
-def assemble(instruction: str, member: Member, session: TaskSession, guidance: Guidance, note: str = "") -> tuple[Message, ...]:
-    """System and user message for `member`'s next action. `note` is what the memory adds for this action alone."""
+def assemble(
+    instruction: str, member: Member, session: TaskSession, guidance: Guidance, note: str = "", *, show_choices: bool = False
+) -> tuple[Message, ...]:
+    """System and user message for `member`'s next action. `note` is what the memory adds for this action alone;
+    `show_choices` lists the admissible actions, which the published comparison does not."""
     insights = guidance.insights_for(member.role)
     sections = [
         _section(EXAMPLES, session.few_shots),
@@ -37,8 +41,11 @@ def assemble(instruction: str, member: Member, session: TaskSession, guidance: G
     current = [session.trajectory().text()]
     if note:
         current.append(f"[Note: {note}]")
+    if show_choices and session.choices:
+        current.append(f"[{CHOICES}: {'; '.join(session.choices)}]")
     sections.append(f"{TASK}\n" + "\n".join([*current, MARKER]))
-    system: Message = {"role": "system", "content": f"{instruction}\n\n{session.instructions}"}
+    rules = "\n\n".join(part for part in (instruction, session.instructions, guidance.reply_header) if part)
+    system: Message = {"role": "system", "content": rules}
     user: Message = {"role": "user", "content": "\n\n".join(sections)}
     return system, user
 

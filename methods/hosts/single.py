@@ -21,6 +21,7 @@ class SingleAgent:
         name: str = "single"
         max_attempts: int = 3
         max_tokens: int | None = None
+        show_choices: bool = False
 
         def __post_init__(self) -> None:
             if self.max_attempts < 1:
@@ -47,5 +48,6 @@ class SingleAgent:
                 models,
                 max_attempts=self.config.max_attempts,
                 max_tokens=self.config.max_tokens,
+                show_choices=self.config.show_choices,
             )
             session.act(self._agent.name, text)

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from harness.contracts import Call
+from harness.contracts import Call, Guidance, Member, Review
 from harness.errors import ContextOverflow, ProviderError
 from methods.hosts.autogen import AutoGen
 from tests.support.fakes import TASK, FakeModels, FakeSession, SpyMemory, session, team_memory
@@ -106,3 +106,28 @@ def test_admissible_actions_are_offered_with_every_call() -> None:
     host().play(session(FakeSession()), team_memory(), models)
     assert models.calls[0].choices == FakeSession.choices
     assert models.calls[0].stop == ("\n",)
+
+
+class HeaderMemory(SpyMemory):
+    """Wants a header line, and blocks the first reply of every action."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reviewed: list[str] = []
+
+    def review(self, agent: Member, step: int, text: str) -> Review:
+        self.reviewed.append(text)
+        return Review(text.partition("\n")[2], blocked="prerequisite not verified")
+
+
+def test_a_memory_reads_its_header_and_may_block_one_reply_an_action() -> None:
+    memory = HeaderMemory()
+    models, inner = FakeModels(lambda call: '{"node": "n1"}\npress red'), FakeSession()
+    guidance = Guidance(reply_header="Write a JSON line first.")
+    host().play(session(inner, memory), team_memory(memory, guidance), models)
+    assert inner.actions == ["press red"]
+    assert len(models.calls) == len(memory.reviewed) == 2
+    assert models.calls[0].stop == ()
+    assert "Write a JSON line first." in models.calls[0].messages[0]["content"]
+    assert "[Note: prerequisite not verified]" not in models.calls[0].messages[1]["content"]
+    assert "[Note: prerequisite not verified]" in models.calls[1].messages[1]["content"]
