@@ -30,7 +30,7 @@ _SEEN = re.compile(r"^on the ([a-z]+ \d+), you see (.*)$|the ([a-z]+ \d+) is ope
 
 
 class ReaderPolicy:
-    """Follows the verbs of the nearest past episode, bound to the things of the current goal; explores for what it lacks.
+    """Follows the verbs of a past episode of the same kind, bound to the things of the current goal; explores for what it lacks.
 
     Option `luck` (0 to 1, default 0) is the share of goals that it can do without any memory, chosen by the seed: without it
     no episode ever succeeds, and a memory that starts empty has nothing to show.

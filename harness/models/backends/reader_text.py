@@ -36,6 +36,15 @@ _FUNCTION_WORDS = frozenset(
     )
 )
 
+# what makes one goal of another kind than the next: kind, the words that show it, and the appliance it needs
+_KINDS = (
+    ("clean", frozenset({"clean", "cleaned", "wash", "rinse"}), "sinkbasin"),
+    ("heat", frozenset({"hot", "heat", "heated", "warm", "cook"}), "microwave"),
+    ("cool", frozenset({"cool", "cooled", "cold", "chill", "chilled"}), "fridge"),
+    ("look", frozenset({"look", "examine"}), ""),
+    ("two", frozenset({"two"}), ""),
+)
+
 
 @dataclass(frozen=True)
 class Command:
@@ -129,38 +138,35 @@ def read_steps(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def kinds_of(goal: str) -> frozenset[str]:
+    """What kind of task a goal is: "put a clean mug in cabinet" → {clean}; empty for plain ones."""
+    words = set(_WORD.findall(goal.lower()))
+    return frozenset(kind for kind, shown_by, _ in _KINDS if words & shown_by)
+
+
 def plan_from(memory: str, goal: str) -> Plan | None:
-    """The plan of the past episode (or procedure) whose goal is nearest to `goal`; None where the memory shows none."""
-    best: tuple[int, Plan] | None = None
+    """The plan of the first past episode (or procedure) whose goal is of the same kind; None where the memory shows none."""
     for card in _cards(memory):
         steps = [s.command for s in read_steps(card) if not s.failed] or _listed(card)
         doing = [c for c in steps if c.interacts and c.things]
-        if not doing:
-            continue
         match = _GOAL.search(card)
         past_goal = (match[1] if match else card.partition("\n")[0]).strip()
-        likeness = len(set(_WORD.findall(past_goal.lower())) & set(_WORD.findall(goal.lower())) & _FUNCTION_WORDS)
-        if best is None or likeness > best[0]:
-            best = (likeness, _bind(doing, past_goal, goal))
-    return best[1] if best else None
+        if doing and kinds_of(past_goal) == kinds_of(goal):
+            return _bind(doing, past_goal, goal)
+    return None
 
 
 def plan_from_goal(goal: str) -> Plan:
     """What a competent player would do for an ALFWorld goal without any memory."""
-    words, things = set(_WORD.findall(goal.lower())), goal_things(goal)
+    kinds, things = kinds_of(goal), goal_things(goal)
     if len(things) < 2:
         return Plan()
     thing, target = things[0], things[-1]
-    if words & {"look", "examine"}:
+    if "look" in kinds:
         return Plan((("take", (thing,)), ("use", (target,))))
-    treatments = (
-        ({"clean", "wash", "rinse"}, ("clean", (thing, "sinkbasin"))),
-        ({"hot", "heat", "warm", "cook"}, ("heat", (thing, "microwave"))),
-        ({"cool", "cold", "chill"}, ("cool", (thing, "fridge"))),
-    )
-    treatment = [step for triggers, step in treatments if words & triggers]
+    treatment = [(kind, (thing, appliance)) for kind, _, appliance in _KINDS if kind in kinds and appliance]
     once: list[tuple[str, tuple[str, ...]]] = [("take", (thing,)), *treatment, ("move", (thing, target))]
-    return Plan(tuple(once * (2 if "two" in words else 1)))
+    return Plan(tuple(once * (2 if "two" in kinds else 1)))
 
 
 def goal_things(goal: str) -> list[str]:

@@ -256,13 +256,15 @@ class TestReader:
         assert (won(0.0), won(1.0)) == (0, 10)
         assert 1 <= won(0.5) <= 9 and won(0.5) == won(0.5)
 
-    def test_the_episode_with_the_most_similar_goal_is_followed(self) -> None:
+    def test_only_an_episode_of_the_same_kind_is_followed(self) -> None:
         heat = PAST.replace("clean some plate", "heat some plate").replace(
             "> clean plate 2 with sinkbasin 1", "> heat plate 2 with microwave 1"
         )
-        memory = heat.partition("\n")[2] + "\n\n" + PAST.partition("\n")[2]
-        plan = plan_from(memory, "put a clean mug in shelf.")
+        both = heat.partition("\n")[2] + "\n\n" + PAST.partition("\n")[2]
+        plan = plan_from(both, "put a clean mug in shelf.")
         assert plan is not None and [s[0] for s in plan.steps] == ["take", "clean", "move"]
+        assert plan_from(heat, "put a clean mug in shelf.") is None
+        assert plan_from(PAST, "put two mug in shelf.") is None
 
     def test_both_grammars_are_the_same_command(self) -> None:
         assert parse_command("put mug 1 in/on desk 2") == parse_command("move mug 1 to desk 2")
