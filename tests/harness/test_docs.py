@@ -22,8 +22,8 @@ def test_the_method_in_the_readme_works_as_it_stands(tmp_path: Path, monkeypatch
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(code.strip().splitlines()) <= 32
     module = types.ModuleType("methods.last_success")
-    exec(compile(code, "README.md", "exec"), module.__dict__)
     monkeypatch.setitem(sys.modules, "methods.last_success", module)
+    exec(compile(code, "README.md", "exec", dont_inherit=True), module.__dict__)
     from methods.catalogue import CATALOGUE
 
     monkeypatch.setitem(CATALOGUE, "last_success", "methods.last_success:LastSuccess")
