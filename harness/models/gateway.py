@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ class Gateway:
         limits: Limits | None = None,
         replay: Recorder | None = None,
         prices: PriceBook | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         validate(config)
         self.config, self.seed = config, seed
@@ -55,7 +55,8 @@ class Gateway:
         self._by_key: dict[str, Endpoint] = {
             key: self.endpoints[name] for key in MODEL_KEYS if (name := config.endpoint_for(key)) is not None
         }
-        self._services = Services(self.limits, self.replay, self.counters, sleep)
+        self._closing = threading.Event()  # wakes whoever waits for the next attempt
+        self._services = Services(self.limits, self.replay, self.counters, sleep or self._pause)
         self._pool: ThreadPoolExecutor | None = None
         self._open_task: str | None = None
 
@@ -120,13 +121,17 @@ class Gateway:
     def services(self) -> Services:
         return self._services
 
+    def _pause(self, seconds: float) -> None:
+        self._closing.wait(seconds)
+
     def close(self) -> None:
-        """Stop threads, close recordings, release models."""
+        """Abandon the calls in flight (after an interrupt there may be some), close recordings, release models."""
+        self._closing.set()
+        for endpoint in self.endpoints.values():
+            endpoint.backend.close()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
-        for endpoint in self.endpoints.values():
-            endpoint.backend.close()
         self.replay.close()
 
     def __enter__(self) -> Gateway:

@@ -8,6 +8,7 @@ connection at the deadline; a read time-out alone starts anew with every byte.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import importlib.metadata
 import importlib.util
 import os
@@ -38,6 +39,7 @@ class LiteLLMBackend:
         self._name, self._config = name, config
         self._litellm: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
         self._lock = threading.Lock()
 
     def check(self) -> list[Problem]:
@@ -68,15 +70,19 @@ class LiteLLMBackend:
         future = asyncio.run_coroutine_threadsafe(self._ask(litellm, request), loop)
         try:
             response = future.result(request.timeout_s + GRACE_S)
+        except concurrent.futures.CancelledError as error:
+            raise ModelSetupError(f"The endpoint '{self._name}' was closed during a call.") from error
         except TimeoutError as error:
             future.cancel()
             raise ProviderTimeout(f"{self._config.model} did not answer within {request.timeout_s:.1f} s.") from error
         except Exception as error:
-            raise translate(error, self._config, request) from error
+            raise translate(error, self._config, request, self._key()) from error
         return self._answer(response, request)
 
     def close(self) -> None:
+        """Cancel what is in flight; no call can be made afterwards."""
         with self._lock:
+            self._closed = True
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._loop = None
@@ -89,7 +95,7 @@ class LiteLLMBackend:
             options["extra_body"] = dict(config.extra_body)
         if config.api_base:
             options["api_base"] = config.api_base
-        key = os.environ.get(config.api_key_env) if config.api_key_env else None
+        key = self._key()
         if key or config.api_base:
             options["api_key"] = key or "none"  # local servers want none, their client wants some
         answer = litellm.acompletion(
@@ -132,9 +138,14 @@ class LiteLLMBackend:
             return Usage(exact[0], exact[1], source="tokenizer"), {}
         return Usage(estimate_messages(messages), estimate_text(text), source="estimate"), {}
 
+    def _key(self) -> str | None:
+        return os.environ.get(self._config.api_key_env) if self._config.api_key_env else None
+
     # --- the library ----------------------------------------------------------------------------------------------------------
     def _open(self) -> tuple[Any, asyncio.AbstractEventLoop]:
         with self._lock:
+            if self._closed:
+                raise ModelSetupError(f"The endpoint '{self._name}' is closed.")
             if self._litellm is None:
                 self._litellm = _import_litellm()
                 try:

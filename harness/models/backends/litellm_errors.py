@@ -21,14 +21,18 @@ UNSUPPORTED_WORDS = ("support", "unrecognized", "unexpected", "not permitted")
 LONGEST_MESSAGE = 300
 
 
-def translate(error: Exception, config: EndpointConfig, request: Request) -> Exception:
-    """The harness' error for what a litellm call raised (ProviderError for whatever is unknown)."""
+def translate(error: Exception, config: EndpointConfig, request: Request, key: str | None = None) -> Exception:
+    """The harness' error for what a litellm call raised (ProviderError for whatever is unknown).
+
+    `key` is blotted out of the text: some servers repeat it, and the text goes into the ledger.
+    """
     kind = type(error).__name__
     body = _body(error)
     status = getattr(error, "status_code", None)
     status = status if isinstance(status, int) else None
     code = str(body.get("code") or body.get("type") or "")
-    message = str(body.get("message") or error).strip()[:LONGEST_MESSAGE]
+    message = str(body.get("message") or error).strip()
+    message = (message.replace(key, "***") if key else message)[:LONGEST_MESSAGE]
     if kind == "Timeout":
         return ProviderTimeout(f"{config.model} did not answer within {request.timeout_s:.1f} s.")
     if kind == "ContextWindowExceededError" or code in TOO_LONG:

@@ -16,8 +16,10 @@ from harness.models.backends.reader import ReaderPolicy
 from harness.models.backends.scripted_text import utility_answer
 from harness.models.config import EndpointConfig
 from harness.models.tokens import estimate_messages, estimate_text
+from harness.registry import did_you_mean
 from harness.seeds import rng
 
+OPTIONS = ("policy", "replies", "cycle", "luck", "noop")
 HARMLESS = ("look", "inventory", "help", "examine", "wait", "noop")
 NOT_ACTING = ("memory.", "mem.", "sepm.", "env.", "opt.")
 
@@ -132,6 +134,11 @@ class ScriptedBackend:
     scripted, constrains, concurrent = True, False, False
 
     def __init__(self, name: str, config: EndpointConfig, seed: int) -> None:
+        unknown = set(config.options) - set(OPTIONS)
+        if unknown:
+            raise ConfigError(
+                f"models.endpoints.{name}.options has {', '.join(sorted(unknown))}.", did_you_mean(min(unknown), list(OPTIONS))
+            )
         self.policy_name = str(config.options.get("policy", "oracle"))
         policies = dict(POLICIES)
         if self.policy_name not in policies:

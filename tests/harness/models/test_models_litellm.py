@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -114,6 +115,14 @@ class TestRequest:
         _, sink, gate = ask(server, api_key_env="MY_KEY")
         assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
         assert "sk-very-secret" not in repr((sink.rows, sink.transcripts, gate.describe()))
+
+    def test_a_server_that_repeats_the_key_does_not_bring_it_into_the_ledger(
+        self, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MY_KEY", "sk-very-secret")
+        response = error(401, "Incorrect API key provided: sk-very-secret.", code="invalid_api_key")
+        caught, sink = fails(server, response, ModelSetupError, api_key_env="MY_KEY")
+        assert "sk-very-secret" not in str(caught) + repr(sink.rows) and "***" in str(caught)
 
     def test_a_schema_goes_out_as_a_response_format(self, server: OpenAIServer) -> None:
         ask(server, call_options={"schema": {"type": "object"}})
@@ -266,6 +275,29 @@ class TestTimeouts:
             with limits.scope("task", LimitSpec(seconds=0.5)), pytest.raises(LimitExceeded) as caught:
                 models.complete(call())
             assert (caught.value.scope, caught.value.kind) == ("task", "seconds") and time.monotonic() - began < 2
+
+
+def test_closing_abandons_calls_in_flight_and_those_that_wait_for_a_retry(server: OpenAIServer) -> None:
+    server.handle = lambda body, n: error(429, "wait", retry_after="60") if n % 2 else answer(delay=30.0)
+    gate = gateway(model_set("litellm", "openai/x", api_base=server.base), sleep=None)
+    with playing(gate) as (models, _):
+        ended: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                models.complete_many([call("a"), call("b")])
+            except BaseException as failure:
+                ended.append(failure)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while len(server.requests) < 2:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        began = time.monotonic()
+        gate.close()
+        thread.join(timeout=10)
+    assert time.monotonic() - began < 5 and isinstance(ended[0], ModelSetupError)
 
 
 @pytest.mark.parametrize(

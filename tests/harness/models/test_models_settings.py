@@ -98,6 +98,7 @@ class TestModelSets:
             (ModelsConfig("s", "S", {"main": EndpointConfig("scripted", "m", max_concurrency=0)}), "at least 1"),
             (ModelsConfig("s", "S", {"main": EndpointConfig("scriptd", "m")}), "scripted"),
             (ModelsConfig("s", "S", {"main": EndpointConfig("scripted", "m", options={"policy": "orakel"})}), "oracle"),
+            (ModelsConfig("s", "S", {"main": EndpointConfig("scripted", "m", options={"polcy": "noop"})}), "policy"),
             (ModelsConfig("s", "S", {"main": EndpointConfig("embedded", "m", options={"thread": 1})}), "threads"),
         ],
     )
