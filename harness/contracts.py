@@ -322,6 +322,10 @@ class Memory(Protocol):
     def review(self, agent: Member, step: int, text: str) -> Review:
         """Read an agent's reply before it is executed. Called for every reply that is not empty."""
 
+    def episode(self, agent: Member, trajectory: Trajectory) -> str:
+        """The episode so far as it stands in the agent's prompt: all of it, unless the method is one that shortens it (a
+        summary, the recent steps). Once per prompt."""
+
     def after_action(self, turn: Turn) -> None:
         """Exactly once per environment step (HOST-AG R7)."""
 
@@ -363,6 +367,9 @@ class TaskSession(Protocol):
     def trajectory(self) -> Trajectory:
         """What has happened so far."""
 
+    def record(self, kind: str, content: Mapping[str, Any]) -> None:
+        """Put something into the event log (an agent's importance, say); nothing reads it back during the run."""
+
 
 class TeamMemory(Protocol):
     """The memory as a host sees it during one task."""
@@ -372,6 +379,8 @@ class TeamMemory(Protocol):
     def before_action(self, agent: Member, step: int) -> str: ...
 
     def review(self, agent: Member, step: int, text: str) -> Review: ...
+
+    def episode(self, agent: Member, trajectory: Trajectory) -> str: ...
 
 
 class Host(Protocol):

@@ -79,6 +79,9 @@ class RecordedSession:
     def observe(self, keys: Sequence[tuple[str, str]]) -> tuple[Evidence, ...] | None:
         return self._session.observe(keys)
 
+    def record(self, kind: str, content: Mapping[str, Any]) -> None:
+        self._log(kind, content)
+
     def trajectory(self) -> Trajectory:
         return Trajectory(self.observation, tuple(self._turns))
 
@@ -95,3 +98,6 @@ class TaskMemory:
 
     def review(self, agent: Member, step: int, text: str) -> Review:
         return self._memory.review(agent, step, text)
+
+    def episode(self, agent: Member, trajectory: Trajectory) -> str:
+        return self._memory.episode(agent, trajectory)

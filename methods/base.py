@@ -31,6 +31,9 @@ class MemoryMethod:
     def review(self, agent: Member, step: int, text: str) -> Review:
         return Review(text)
 
+    def episode(self, agent: Member, trajectory: Trajectory) -> str:
+        return trajectory.text()
+
     def after_action(self, turn: Turn) -> None:
         return None
 

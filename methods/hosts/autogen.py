@@ -1,26 +1,24 @@
 """`host=autogen`: a solver, a grounding agent for when it is stuck, and the environment, on Microsoft's own AutoGen.
 
 METHODS.md 2.1. The three participants are agents of one `SelectorGroupChat` whose speaker is chosen by a function, so that
-choosing costs no model call. The team of this library keeps its state between runs, therefore each task has a new one. The
-library wraps an exception of a participant in a RuntimeError of its own and loses its type: the participants keep it in
-the episode instead, the chat ends, and `play` raises it as it was.
+choosing costs no model call.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.contracts import Member, Models, Task, TaskSession, TeamMemory
-from methods.hosts.actor import propose
+from methods.hosts.actor import Table, propose
+from methods.hosts.autogen_chat import ENVIRONMENT, converse, episode_over, participant
 
 if TYPE_CHECKING:
-    from autogen_agentchat.base import TerminationCondition
+    from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
     from autogen_agentchat.teams import SelectorGroupChat
 
-SOLVER, GROUNDING, ENVIRONMENT = "solver", "grounding", "environment"
+SOLVER, GROUNDING = "solver", "grounding"
 
 SOLVER_INSTRUCTION = (
     "You are the solver of a small team. You work on a task in an environment, one action at a time. Use what the team has "
@@ -37,15 +35,17 @@ GROUNDING_INSTRUCTION = (
 class Episode:
     """One task as the participants share it."""
 
-    session: TaskSession
-    memory: TeamMemory
-    models: Models
-    config: AutoGen.Config
+    table: Table
+    rescue: bool
     executed: list[str] = field(default_factory=list)
     speaker: str = ""  # who made the standing proposal
     proposal: str = ""  # its raw text
     upstream: tuple[str, ...] = ()
     error: BaseException | None = None
+
+    @property
+    def session(self) -> TaskSession:
+        return self.table.session
 
     @property
     def over(self) -> bool:
@@ -60,17 +60,7 @@ class Episode:
     def propose(self, member: Member, instruction: str) -> str:
         self.upstream = (SOLVER,) if member.name == GROUNDING else ()
         self.speaker = member.name
-        self.proposal = propose(
-            f"host.autogen.{member.name}",
-            instruction,
-            member,
-            self.session,
-            self.memory,
-            self.models,
-            max_attempts=self.config.max_attempts,
-            max_tokens=self.config.max_tokens,
-            show_choices=self.config.show_choices,
-        )
+        self.proposal = propose(self.table, f"host.autogen.{member.name}", instruction, member)
         return self.proposal
 
     def execute(self) -> str:
@@ -80,7 +70,7 @@ class Episode:
 
     def next_speaker(self, last: str) -> str:
         if last == SOLVER:
-            return GROUNDING if self.config.rescue and self.stuck else ENVIRONMENT
+            return GROUNDING if self.rescue and self.stuck else ENVIRONMENT
         return ENVIRONMENT if last == GROUNDING else SOLVER
 
 
@@ -114,100 +104,36 @@ class AutoGen:
         return (self._solver, self._grounding) if self.config.rescue else (self._solver,)
 
     def play(self, session: TaskSession, memory: TeamMemory, models: Models) -> None:
-        episode = Episode(session, memory, models, self.config)
-        with asyncio.Runner() as runner:
-            runner.get_loop().set_exception_handler(_report)
-            runner.run(self._chat(episode))
-        if episode.error is not None:
-            raise episode.error
-
-    async def _chat(self, episode: Episode) -> None:
-        if episode.over:
-            return
-        team = _team(episode, self._solver, self._grounding)
-        await team.run(task=episode.session.task.goal or episode.session.task.task_id)
-
-
-def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """An interrupt is raised out of the loop; that a task of the library was cut off by it is no news."""
-    if not isinstance(context.get("exception"), KeyboardInterrupt):
-        loop.default_exception_handler(context)
+        config = self.config
+        table = Table(session, memory, models, config.max_attempts, config.max_tokens, show_choices=config.show_choices)
+        episode = Episode(table, config.rescue)
+        task = session.task.goal or session.task.task_id
+        converse(episode, task, lambda: _team(episode, self._solver, self._grounding))
 
 
 def _team(episode: Episode, solver: Member, grounding: Member) -> SelectorGroupChat:
     """A fresh group chat around `episode`."""
-    from autogen_agentchat.agents import BaseChatAgent
-    from autogen_agentchat.base import Response
-    from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
     from autogen_agentchat.teams import SelectorGroupChat
-    from autogen_core import CancellationToken
-
-    class Participant(BaseChatAgent):
-        """Speaks by calling `speak`; an error ends the episode instead of vanishing in the library's runtime."""
-
-        def __init__(self, name: str, description: str, speak: Any) -> None:
-            super().__init__(name, description)
-            self._speak = speak
-
-        @property
-        def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-            return (TextMessage,)
-
-        async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
-            try:
-                text = self._speak()
-            except Exception as error:
-                episode.error = error
-                text = ""
-            return Response(chat_message=TextMessage(content=text, source=self.name))
-
-        async def on_reset(self, cancellation_token: CancellationToken) -> None:
-            return None
 
     def select(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> str:
         return episode.next_speaker(messages[-1].source)
 
     return SelectorGroupChat(
         [
-            Participant(SOLVER, "proposes the next action", lambda: episode.propose(solver, SOLVER_INSTRUCTION)),
-            Participant(
-                GROUNDING, "is asked when the solver is stuck", lambda: episode.propose(grounding, GROUNDING_INSTRUCTION)
+            participant(episode, SOLVER, "proposes the next action", lambda: episode.propose(solver, SOLVER_INSTRUCTION)),
+            participant(
+                episode,
+                GROUNDING,
+                "is asked when the solver is stuck",
+                lambda: episode.propose(grounding, GROUNDING_INSTRUCTION),
             ),
-            Participant(ENVIRONMENT, "executes the action", episode.execute),
+            participant(episode, ENVIRONMENT, "executes the action", episode.execute),
         ],
         model_client=_no_model(),
         selector_func=select,
         allow_repeated_speaker=True,
-        termination_condition=_episode_over(episode),
+        termination_condition=episode_over(episode),
     )
-
-
-def _episode_over(episode: Episode) -> TerminationCondition:
-    from autogen_agentchat.base import TerminatedException, TerminationCondition
-    from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage
-
-    class EpisodeOver(TerminationCondition):
-        """Ends the chat when the environment is done or a participant failed."""
-
-        def __init__(self) -> None:
-            self._ended = False
-
-        @property
-        def terminated(self) -> bool:
-            return self._ended
-
-        async def __call__(self, messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> StopMessage | None:
-            if self._ended:
-                raise TerminatedException("the episode has ended")
-            if not episode.over:
-                return None
-            self._ended = True
-            return StopMessage(content="the episode has ended", source="environment")
-
-        async def reset(self) -> None:
-            self._ended = False
-
-    return EpisodeOver()
 
 
 def _no_model() -> Any:

@@ -24,10 +24,18 @@ MARKER = ">"
 
 
 def assemble(
-    instruction: str, member: Member, session: TaskSession, guidance: Guidance, note: str = "", *, show_choices: bool = False
+    instruction: str,
+    member: Member,
+    session: TaskSession,
+    guidance: Guidance,
+    note: str = "",
+    *,
+    show_choices: bool = False,
+    episode: str | None = None,
 ) -> tuple[Message, ...]:
-    """System and user message for `member`'s next action. `note` is what the memory adds for this action alone;
-    `show_choices` lists the admissible actions, which the published comparison does not."""
+    """System and user message for `member`'s next action. `note` is what memory or team add for this action alone;
+    `show_choices` lists the admissible actions, which the published comparison does not; `episode` is the text of the
+    episode so far where a memory shortens it."""
     insights = guidance.insights_for(member.role)
     sections = [
         _section(EXAMPLES, session.few_shots),
@@ -38,7 +46,7 @@ def assemble(
         sections.append(_section(PROCEDURES, guidance.procedures))
     if guidance.brief:
         sections.append(_section(BRIEF, [guidance.brief]))
-    current = [session.trajectory().text()]
+    current = [session.trajectory().text() if episode is None else episode]
     if note:
         current.append(f"[Note: {note}]")
     if show_choices and session.choices:

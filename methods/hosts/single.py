@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.contracts import Member, Models, Task, TaskSession, TeamMemory
-from methods.hosts.actor import propose
+from methods.hosts.actor import Table, propose
 
 INSTRUCTION = "You solve a task in an environment, one action at a time. Answer with the next action and nothing else."
 
@@ -38,16 +38,8 @@ class SingleAgent:
         return (self._agent,)
 
     def play(self, session: TaskSession, memory: TeamMemory, models: Models) -> None:
+        config = self.config
+        table = Table(session, memory, models, config.max_attempts, config.max_tokens, show_choices=config.show_choices)
         while not session.done:
-            text = propose(
-                "host.single.agent",
-                INSTRUCTION,
-                self._agent,
-                session,
-                memory,
-                models,
-                max_attempts=self.config.max_attempts,
-                max_tokens=self.config.max_tokens,
-                show_choices=self.config.show_choices,
-            )
+            text = propose(table, "host.single.agent", INSTRUCTION, self._agent)
             session.act(self._agent.name, text)
