@@ -13,6 +13,7 @@ from harness.models.gateway import Gateway
 from harness.models.ledger import LedgerRow
 from harness.models.prices import PriceBook
 
+Handle = Callable[[Request, int], Any]
 TASK = Task("task-7", 7, "put a clean mug in cabinet", "clean-mug", "clean")
 
 
@@ -91,3 +92,22 @@ def playing(
     sink = sink or MemorySink()
     with gate.task(task or info(), position=0, sink=sink, step=step) as models:
         yield models, sink
+
+
+def told(handle: Handle, **kw: Any) -> ModelsConfig:
+    return model_set("told", options={"handle": handle}, **kw)
+
+
+def backend_of(gate: Gateway) -> ToldBackend:
+    backend = gate.endpoints["main"].backend
+    assert isinstance(backend, ToldBackend)
+    return backend
+
+
+def raising(*errors: Exception, then: str = "ok") -> Handle:
+    def handle(request: Request, n: int) -> str:
+        if n < len(errors):
+            raise errors[n]
+        return then
+
+    return handle
