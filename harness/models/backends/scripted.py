@@ -13,13 +13,14 @@ from harness.contracts import Problem, TaskInfo, Usage
 from harness.errors import ConfigError
 from harness.models.backends.base import Answer, Request
 from harness.models.backends.reader import ReaderPolicy
+from harness.models.backends.scripted_roles import with_ratings
 from harness.models.backends.scripted_text import utility_answer
 from harness.models.config import EndpointConfig
 from harness.models.tokens import estimate_messages, estimate_text
 from harness.registry import did_you_mean
 from harness.seeds import rng
 
-OPTIONS = ("policy", "replies", "cycle", "luck", "noop")
+OPTIONS = ("policy", "replies", "cycle", "luck", "noop", "dissent")
 HARMLESS = ("look", "inventory", "help", "examine", "wait", "noop")
 NOT_ACTING = ("memory.", "mem.", "sepm.", "env.", "opt.")
 
@@ -147,6 +148,7 @@ class ScriptedBackend:
             )
         self._policy = policies[self.policy_name](dict(config.options), seed)
         self._model = config.model
+        self._dissent, self._seed = float(config.options.get("dissent", 0.0)), seed
 
     def check(self) -> list[Problem]:
         return []
@@ -160,7 +162,7 @@ class ScriptedBackend:
     def complete(self, request: Request) -> Answer:
         call = request.call
         if self.policy_name == "replies" or _acts(call.role, call.phase):
-            text = self._policy.act(request)
+            text = with_ratings(call, self._dissenting(request) or self._policy.act(request), request.digest)
         else:
             text = utility_answer(call, request.digest)
         usage = Usage(estimate_messages(call.messages), estimate_text(text), source="estimate")
@@ -168,6 +170,14 @@ class ScriptedBackend:
 
     def close(self) -> None:
         return None
+
+    def _dissenting(self, request: Request) -> str:
+        """A harmless action in the place of the policy's for the share `dissent` of the calls, by their digest and agent, so that
+        the agents of a scripted team can disagree; else empty."""
+        agent = request.call.agent or ""
+        if not self._dissent or rng(self._seed, "scripted", "dissent", request.digest, agent).random() >= self._dissent:
+            return ""
+        return _Base({}, self._seed).harmless(request)
 
 
 def _acts(role: str, phase: str) -> bool:
