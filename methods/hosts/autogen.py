@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.contracts import Member, Models, Task, TaskSession, TeamMemory
 from methods.hosts.actor import Table, propose
-from methods.hosts.autogen_chat import ENVIRONMENT, converse, episode_over, participant
+from methods.hosts.autogen_chat import ENVIRONMENT, InterruptGate, converse, episode_over, participant
 
 if TYPE_CHECKING:
     from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
@@ -42,6 +42,7 @@ class Episode:
     proposal: str = ""  # its raw text
     upstream: tuple[str, ...] = ()
     error: BaseException | None = None
+    gate: InterruptGate = field(default_factory=InterruptGate)
 
     @property
     def session(self) -> TaskSession:

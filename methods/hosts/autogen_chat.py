@@ -9,7 +9,11 @@ only one of them speaks at a time, so a model call may block it. The library is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -20,9 +24,11 @@ ENVIRONMENT = "environment"
 
 
 class ChatEpisode(Protocol):
-    """One task as the participants share it. `error` is what a participant failed with; `over` ends the chat."""
+    """One task as the participants share it. `error` is what a participant failed with; `over` ends the chat; `gate` keeps
+    interrupts out of the library's code."""
 
     error: BaseException | None
+    gate: InterruptGate
 
     @property
     def over(self) -> bool: ...
@@ -31,21 +37,58 @@ class ChatEpisode(Protocol):
 def converse(episode: ChatEpisode, task: str, team: Callable[[], SelectorGroupChat]) -> None:
     """Let a fresh team talk about `task` until the episode is over; raises what a participant failed with."""
     if not episode.over:
-        with asyncio.Runner() as runner:
-            runner.get_loop().set_exception_handler(_report)
-            runner.run(_chat(episode, task, team))
+        with episode.gate, asyncio.Runner() as runner:
+            runner.run(_chat(task, team))
     if episode.error is not None:
         raise episode.error
 
 
-async def _chat(episode: ChatEpisode, task: str, team: Callable[[], SelectorGroupChat]) -> None:
+async def _chat(task: str, team: Callable[[], SelectorGroupChat]) -> None:
     await team().run(task=task)
 
 
-def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """An interrupt is raised out of the loop; that a task of the library was cut off by it is no news."""
-    if not isinstance(context.get("exception"), KeyboardInterrupt):
-        loop.default_exception_handler(context)
+class InterruptGate:
+    """While it is open, SIGINT and SIGTERM have their effect only while a participant speaks, else when the next one does.
+
+    Raised inside the library's own code an interrupt tears its message queue, and every task of the loop then complains on
+    stderr. A model call, the only thing that takes long, is part of speaking and ends at once.
+    """
+
+    def __init__(self) -> None:
+        self._speaking = False
+        self._pending: list[int] = []
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> InterruptGate:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if callable(signal.getsignal(number)):
+                    self._handlers[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._raise_pending()
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        self._speaking = True
+        try:
+            self._raise_pending()
+            yield
+        finally:
+            self._speaking = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._pending.append(number)
+        if self._speaking:
+            self._raise_pending()
+
+    def _raise_pending(self) -> None:
+        if self._pending:
+            number = self._pending.pop()
+            self._handlers[number](number, None)
 
 
 def participant(episode: ChatEpisode, name: str, description: str, speak: Callable[[], str]) -> ChatAgent:
@@ -63,8 +106,10 @@ def participant(episode: ChatEpisode, name: str, description: str, speak: Callab
         async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
             text = ""
             try:
-                text = "" if episode.over else speak()
-            except Exception as error:
+                with episode.gate.speaking():
+                    text = "" if episode.over else speak()
+            except BaseException as error:
+                # an interrupt too ends the chat in good order, and is raised when the loop is closed
                 episode.error = error
             return Response(chat_message=TextMessage(content=text, source=self.name))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.contracts import Call, Member, Message, Models, Task, TaskSession, TeamMemory
 from methods.hosts.actor import Table, propose
-from methods.hosts.autogen_chat import ENVIRONMENT, converse, episode_over, participant
+from methods.hosts.autogen_chat import ENVIRONMENT, InterruptGate, converse, episode_over, participant
 from methods.hosts.prompt import TASK
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ PLANNER, SOLVER, CRITIC = "planner", "solver", "critic"
 
 SELECTOR_PROMPT = (
     "You lead a small team that works on a task in an environment. Its members are:\n{roles}\n\n"
-    "The conversation so far:\n{history}\n\nChoose who speaks next, one of {participants}. The environment executes the solver's standing proposal: choose it as soon "
+    "The conversation so far:\n{history}\n\n"
+    "Choose who speaks next, one of {participants}. The environment executes the solver's standing proposal: choose it as soon "
     "as there is a sound one. Answer with one name and nothing else."
 )
 SOLVER_INSTRUCTION = (
@@ -59,6 +60,7 @@ class Episode:
     criticism: str = ""
     heard: list[str] = field(default_factory=list)  # who spoke since the last environment step: the action's upstream
     error: BaseException | None = None
+    gate: InterruptGate = field(default_factory=InterruptGate)
 
     @property
     def over(self) -> bool:
