@@ -6,7 +6,7 @@ TASKS ?= 3
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld bench lint format lock clean
+.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh bench lint format lock clean
 
 help: ## show this help
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ table1-alfworld: install ## the ALFWorld column of the SEPM paper's Table 1 (nee
 
 data-alfworld: install ## download the official ALFWorld games
 	$(BIN)/python scripts/data_alfworld.py
+
+data-bbeh: install ## download BBEH-mini and tell its categories
+	$(BIN)/python scripts/data_bbeh.py
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench

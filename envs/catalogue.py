@@ -2,4 +2,5 @@
 
 CATALOGUE: dict[str, str] = {
     "alfworld": "envs.alfworld.adapter:AlfWorld",
+    "bbeh": "envs.bbeh.adapter:Bbeh",
 }
