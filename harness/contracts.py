@@ -12,7 +12,11 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ActionMode = Literal["line", "block", "json"]
 ModelKey = Literal["planner", "actor", "memory", "judge", "reflector", "optimizer", "eval_judge"]
@@ -233,6 +237,18 @@ class Call:
     schema: Mapping[str, Any] | None = None
 
 
+class LocalEmbedder(Protocol):
+    """Turns texts into vectors in this process, deterministically and at no price. `name` is what the ledger calls its model."""
+
+    name: str
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """One L2-normalised vector a text (zeros where a text holds nothing), shape (len(texts), dimensions)."""
+
+    def count(self, texts: Sequence[str]) -> int:
+        """Tokens of `texts` by the embedder's own tokenizer."""
+
+
 class Models(Protocol):
     """The only way to a model. Every call and every retry is a row of the usage ledger."""
 
@@ -241,6 +257,15 @@ class Models(Protocol):
 
     def complete_many(self, calls: Sequence[Call]) -> list[Reply]:
         """Answer independent calls, concurrently where the endpoint allows; ledger rows stand in the order of `calls`."""
+
+    def embed(
+        self, role: str, texts: Sequence[str], *, phase: Phase, agent: str | None = None, local: LocalEmbedder | None = None
+    ) -> NDArray[np.float64]:
+        """Vectors of `texts`, shape (len(texts), dimensions): by `local` in this process, else by the endpoint of key `embed`.
+
+        The rows have the kind `embedding` and are no part of the headline total (TOK-R6). Local ones cost nothing and count
+        against no limit. Raises what `complete` raises, and ConfigError where the model set has no endpoint for embeddings.
+        """
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

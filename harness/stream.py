@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.cell import Cell
-from harness.contracts import Call, Memory, Models, Reply, Task, TaskInfo
+from harness.contracts import Call, LocalEmbedder, Memory, Models, Phase, Reply, Task, TaskInfo
 from harness.errors import LedgerMismatch, MemArenaError, classify
 from harness.limits import Limits, Spent
 from harness.models.gateway import Gateway
@@ -21,6 +21,10 @@ from harness.seeds import case_seed
 from harness.session import RecordedSession, TaskMemory
 from harness.store.database import Store, storage_error
 from harness.store.schema import TaskRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Observer(Protocol):
@@ -42,6 +46,11 @@ class CurrentModels:
 
     def complete_many(self, calls: Sequence[Call]) -> list[Reply]:
         return self._now().complete_many(calls)
+
+    def embed(
+        self, role: str, texts: Sequence[str], *, phase: Phase, agent: str | None = None, local: LocalEmbedder | None = None
+    ) -> NDArray[np.float64]:
+        return self._now().embed(role, texts, phase=phase, agent=agent, local=local)
 
     def _now(self) -> Models:
         if self.task is None:

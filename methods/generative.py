@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from harness.contracts import Call, Guidance, Member, MemoryServices, Message, Outcome, Task, Trajectory
 from methods.base import MemoryMethod
+from methods.text.embedders import check_embedder
 from methods.trajectories import Record, TrajectoryStore
 
 RATING_INSTRUCTION = (
@@ -36,8 +37,10 @@ class Generative(MemoryMethod):
 
         name: str = "generative"
         successful_topk: int = 1
+        embedder: str = "hash256"
 
         def __post_init__(self) -> None:
+            check_embedder(self.embedder)
             if self.successful_topk < 0:
                 raise ValueError("successful_topk must be 0 or more")
 
@@ -46,7 +49,7 @@ class Generative(MemoryMethod):
 
     def __init__(self, config: Config, services: MemoryServices) -> None:
         super().__init__(config, services)
-        self.store = TrajectoryStore(services.db)
+        self.store = TrajectoryStore(services, config.embedder, "memory.generative.embed")
 
     def open(self) -> None:
         self.store.open()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.contracts import Guidance, Member, MemoryServices, Outcome, Task, Trajectory
 from methods.base import MemoryMethod
+from methods.text.embedders import check_embedder
 from methods.trajectories import TrajectoryStore
 
 
@@ -23,8 +24,10 @@ class MetaGPT(MemoryMethod):
 
         name: str = "metagpt"
         successful_topk: int = 1
+        embedder: str = "hash256"
 
         def __post_init__(self) -> None:
+            check_embedder(self.embedder)
             if self.successful_topk < 0:
                 raise ValueError("successful_topk must be 0 or more")
 
@@ -33,7 +36,7 @@ class MetaGPT(MemoryMethod):
 
     def __init__(self, config: Config, services: MemoryServices) -> None:
         super().__init__(config, services)
-        self.store = TrajectoryStore(services.db)
+        self.store = TrajectoryStore(services, config.embedder, "memory.metagpt.embed")
 
     def open(self) -> None:
         self.store.open()

@@ -1,23 +1,25 @@
 """Past episodes in the stream's SQLite file, found again by the similarity of their keys.
 
-The store of the baseline forms (METHODS.md 3.2, 3.3): one record per finished task; failed ones are stored and only found
-when asked for. Vectors are kept in memory beside the table; a rolled-back task needs a new object, as all memories do.
+The store of the memory methods of METHODS.md 3.2 to 3.5: one record per finished task; failed ones are stored and only found
+when asked for.
 """
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from harness.contracts import MemoryServices, Outcome, Phase, Task, Trajectory, TrajectoryCard
+from methods.text.embedders import Embedder
+from methods.vectors.store import Neighbour, Vector, VectorStore
 
-from harness.contracts import Outcome, Task, Trajectory, TrajectoryCard
-from methods.text.hash256 import DIMENSIONS, Vector, embed
+_COLUMNS = "id, key, description, trajectory, success, key_steps, fail_reason"
 
 
 @dataclass(frozen=True)
 class Record:
-    """A finished task: `key` is what it is found by, `similarity` the cosine to the query in [-1, 1]."""
+    """A finished task: `key` is what it is found by, `similarity` the cosine to the query in [-1, 1]. `key_steps` and
+    `fail_reason` are what a model wrote of it, in the methods that ask one."""
 
     id: int
     key: str
@@ -25,64 +27,90 @@ class Record:
     trajectory: str
     success: bool
     similarity: float
+    key_steps: str | None = None
+    fail_reason: str | None = None
 
     def card(self) -> TrajectoryCard:
-        """What the agents see of it. There are no key steps in these forms, so the prompt has no line for them."""
-        return TrajectoryCard(task=self.description, trajectory=self.trajectory)
+        """What the agents see of it; without key steps the prompt has no line for them."""
+        return TrajectoryCard(task=self.description, trajectory=self.trajectory, key_steps=self.key_steps)
 
 
 class TrajectoryStore:
-    """Records in the table `memory_trajectory` of `db`."""
+    """Records in the table `memory_trajectory`, their keys' vectors in the space `tasks`."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._vectors = np.zeros((16, DIMENSIONS))
-        self._labels = np.zeros(16, dtype=bool)
-        self._count = 0
+    def __init__(self, services: MemoryServices, embedder: str, role: str) -> None:
+        self._db = services.db
+        self.vectors = VectorStore(services.db, Embedder(embedder, services.models, role), "tasks")
+        self._labels: dict[bool, list[int]] = {True: [], False: []}
 
     def open(self) -> None:
-        """Create the table if it is missing and load the vectors."""
+        """Create the tables if they are missing and load the vectors."""
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS memory_trajectory (id INTEGER PRIMARY KEY, key TEXT NOT NULL, description TEXT NOT NULL,"
-            " trajectory TEXT NOT NULL, success INTEGER NOT NULL, vector BLOB NOT NULL)"
+            " trajectory TEXT NOT NULL, success INTEGER NOT NULL, key_steps TEXT, fail_reason TEXT)"
         )
-        self._count = 0
-        for vector, success in self._db.execute("SELECT vector, success FROM memory_trajectory ORDER BY id"):
-            self._append(np.frombuffer(vector, dtype="<f8"), bool(success))
+        self.vectors.open()
+        self._labels = {True: [], False: []}
+        for number, success in self._db.execute("SELECT id, success FROM memory_trajectory ORDER BY id"):
+            self._labels[bool(success)].append(number)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self.vectors)
 
-    def add(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:
-        """Store a finished task. The grader's feedback is part of the description, as in the published form."""
-        vector = embed(task.key)
-        description = f"{task.goal}\n{outcome.feedback}".strip()
-        self._db.execute(
-            "INSERT INTO memory_trajectory (key, description, trajectory, success, vector) VALUES (?, ?, ?, ?, ?)",
-            (task.key, description, trajectory.text(), int(outcome.success), vector.astype("<f8").tobytes()),
+    def add(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> int:
+        """Store a finished task under its key. The grader's feedback is part of the description, as in the published form."""
+        return self.add_record(
+            key=task.key,
+            description=f"{task.goal}\n{outcome.feedback}".strip(),
+            trajectory=trajectory.text(),
+            success=outcome.success,
         )
-        self._append(vector, outcome.success)
+
+    def add_record(
+        self,
+        *,
+        key: str,
+        description: str,
+        trajectory: str,
+        success: bool,
+        key_steps: str | None = None,
+        fail_reason: str | None = None,
+        vector: Vector | None = None,
+    ) -> int:
+        """Store a record; its id. `vector` is the key's, where it is known already."""
+        number = len(self) + 1
+        self._db.execute(
+            f"INSERT INTO memory_trajectory ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (number, key, description, trajectory, int(success), key_steps, fail_reason),
+        )
+        self.vectors.add(number, self.vectors.embed(key, "write") if vector is None else vector)
+        self._labels[success].append(number)
+        return number
+
+    def embed(self, text: str, phase: Phase = "retrieve") -> Vector:
+        return self.vectors.embed(text, phase)
 
     def nearest(self, key: str, limit: int, *, success: bool) -> list[Record]:
         """The `limit` records of that label nearest to `key`, best first, older first among equals."""
-        ids = np.flatnonzero(self._labels[: self._count] == success)
-        if not limit or not ids.size:
-            return []
-        # rounded: the last bits of a product depend on the matrix' shape, and a tie must not
-        similarity = np.round(self._vectors[ids] @ embed(key), 9)
-        best = np.lexsort((ids, -similarity))[:limit]
-        return [self._record(int(ids[i]) + 1, float(similarity[i])) for i in best]
+        return self.nearest_to(self.embed(key), limit, success=success) if limit else []
 
-    def _record(self, record_id: int, similarity: float) -> Record:
-        row = self._db.execute(
-            "SELECT key, description, trajectory, success FROM memory_trajectory WHERE id = ?", (record_id,)
-        ).fetchone()
-        return Record(record_id, row[0], row[1], row[2], bool(row[3]), similarity)
+    def nearest_to(self, query: Vector, limit: int, *, success: bool | None = None) -> list[Record]:
+        """The `limit` records nearest to a vector; None for both labels."""
+        return self.records(self.neighbours(query, limit, success=success))
 
-    def _append(self, vector: Vector, success: bool) -> None:
-        if self._count == len(self._vectors):
-            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
-            self._labels = np.concatenate([self._labels, np.zeros_like(self._labels)])
-        self._vectors[self._count] = vector
-        self._labels[self._count] = success
-        self._count += 1
+    def neighbours(self, query: Vector, limit: int, *, success: bool | None = None) -> list[Neighbour]:
+        """As `nearest_to`, without reading the records."""
+        return self.vectors.nearest(query, limit, among=None if success is None else self._labels[success])
+
+    def records(self, found: Iterable[Neighbour]) -> list[Record]:
+        """The records behind `found`, in its order."""
+        return [self.record(neighbour.id, neighbour.similarity) for neighbour in found]
+
+    def record(self, number: int, similarity: float = 0.0) -> Record:
+        """The record of that id."""
+        row = self._db.execute(f"SELECT {_COLUMNS} FROM memory_trajectory WHERE id = ?", (number,)).fetchone()
+        return Record(row[0], row[1], row[2], row[3], bool(row[4]), similarity, row[5], row[6])
+
+    def keys(self, numbers: Sequence[int]) -> list[str]:
+        """The keys of the records, in the order of `numbers`."""
+        return [str(self._db.execute("SELECT key FROM memory_trajectory WHERE id = ?", (n,)).fetchone()[0]) for n in numbers]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.contracts import Call, Reply, Usage
+from harness.contracts import Reply, Usage
 from harness.errors import (
     AgentError,
     ContentRefused,
@@ -122,6 +122,7 @@ class CallRun:
 
     def _send(self, sent: Mapping[str, Any]) -> Answer:
         endpoint, prepared = self.endpoint, self.prepared
+        embeds = prepared.kind == "embedding"
         self.attempts += 1
         with endpoint.limiter.slot() as slot_started:
             remaining = self.services.limits.remaining_seconds()
@@ -129,7 +130,7 @@ class CallRun:
             request = Request(prepared.call, sent, prepared.constrained, timeout, self.place.step, prepared.digest)
             started = time.perf_counter()
             try:
-                answer = endpoint.backend.complete(request)
+                answer = (endpoint.backend.embed if embeds else endpoint.backend.complete)(request)
             except RateLimited as error:
                 endpoint.limiter.throttled(slot_started)
                 self._failed(error, sent, started)
@@ -198,8 +199,8 @@ class CallRun:
             role=call.role,
             agent=call.agent,
             phase=call.phase,
-            key=call.key,
-            kind="chat",
+            key="embed" if self.prepared.kind == "embedding" else call.key,
+            kind=self.prepared.kind,
             endpoint=endpoint.name,
             model=answer.model if answer is not None else endpoint.config.model,
             attempt=self.attempts,
@@ -219,11 +220,14 @@ class CallRun:
         )
         self.services.limits.add(row)
         self.services.counters.count_row(row)
-        self.emit(row, _transcript(call, answer, sent))
+        self.emit(row, _transcript(self.prepared, answer, sent))
 
 
-def _transcript(call: Call, answer: Answer | None, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What the event log keeps of an attempt, beside its row."""
+def _transcript(prepared: Prepared, answer: Answer | None, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What the event log keeps of an attempt, beside its row. Vectors are left out: they can be computed again."""
+    call = prepared.call
+    if prepared.kind == "embedding":
+        return {"texts": [message["content"] for message in call.messages]}
     return {
         "messages": call.messages,
         "parameters": dict(sent),

@@ -16,6 +16,8 @@ from harness.registry import did_you_mean
 DROPPABLE = ("temperature", "top_p", "stop", "seed", "response_format")  # what `unsupported` may list
 TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
 
+EMBED = "embed"  # the model key of embeddings; a chat endpoint is no substitute, so `default` does not serve it
+
 # what changes how a run is carried out, not what it measures, is no part of a cell's identity
 _RUN_OPTION: Mapping[str, Any] = MappingProxyType({"identity": False})
 
@@ -54,7 +56,8 @@ class EndpointConfig:
 @dataclass
 class ModelsConfig:
     """A model set. `keys` maps a model key (planner, actor, memory, judge, reflector, optimizer, eval_judge) to the name of
-    an endpoint; the key `default` serves those that are not listed. `label` is what tables print.
+    an endpoint; the key `default` serves those that are not listed.
+    The key `embed` names the endpoint of embeddings. `label` is what tables print.
 
     `constrain_actions` holds a back-end that has grammars to the admissible actions, unless the run says otherwise.
     """
@@ -73,8 +76,8 @@ class ModelsConfig:
 def validate(config: ModelsConfig) -> None:
     """Raise ConfigError for what types cannot express: unknown names, and numbers that make no sense."""
     for key, name in config.keys.items():
-        if key not in (*MODEL_KEYS, "default"):
-            raise ConfigError(f"models.keys has the unknown model key '{key}'.", did_you_mean(key, [*MODEL_KEYS, "default"]))
+        if key not in (known := [*MODEL_KEYS, EMBED, "default"]):
+            raise ConfigError(f"models.keys has the unknown model key '{key}'.", did_you_mean(key, known))
         if name not in config.endpoints:
             raise ConfigError(
                 f"models.keys.{key} names the unknown endpoint '{name}'.", did_you_mean(name, list(config.endpoints))

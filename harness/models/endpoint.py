@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from harness.contracts import Call
@@ -30,6 +30,7 @@ class Prepared:
     parameters: dict[str, Any]
     constrained: bool
     estimate: Estimate
+    kind: Literal["chat", "embedding"] = "chat"
 
 
 class Endpoint:
@@ -62,6 +63,20 @@ class Endpoint:
             digest.update(b"\0%s\0%d\0" % (message["role"].encode(), len(content)))
             digest.update(content)
         return Prepared(call, digest.hexdigest(), parameters, constrained, self._estimate(call))
+
+    def prepare_embedding(self, call: Call) -> Prepared:
+        """Like `prepare`, for the texts of an embedding call (its messages)."""
+        digest = hashlib.sha256(
+            json.dumps(["embedding", 1, self.config.backend, self.config.model, self.config.extra_body]).encode()
+        )
+        for message in call.messages:
+            content = message["content"].encode("utf-8", "surrogatepass")
+            digest.update(b"\0%d\0" % len(content))
+            digest.update(content)
+        tokens = estimate_messages(call.messages)
+        usd = None if self.price is None else self.price.least_for_prompt(tokens)
+        estimate = Estimate(tokens, 0, usd, usd, self.config.model)
+        return Prepared(call, digest.hexdigest(), {}, False, estimate, "embedding")
 
     def parameters_to_send(self, prepared: Prepared, occurrence: int) -> dict[str, Any]:
         """The parameters of one attempt, under the names the endpoint wants and without those it rejects.

@@ -6,18 +6,24 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.contracts import MODEL_KEYS, Call, Problem, Reply, TaskInfo
+from harness.contracts import MODEL_KEYS, Call, LocalEmbedder, Message, Phase, Problem, Reply, TaskInfo
 from harness.errors import ConfigError
 from harness.limits import Limits
 from harness.models.attempts import CallRun, Place, Services
-from harness.models.config import ModelsConfig, validate
+from harness.models.config import EMBED, ModelsConfig, validate
 from harness.models.counters import Counters
+from harness.models.embeddings import embed_locally
 from harness.models.endpoint import Endpoint, Prepared
 from harness.models.ledger import LedgerRow, LedgerSink
 from harness.models.prices import PriceBook
 from harness.models.replay import Recorder
+from harness.models.vectors import TEXTS_PER_CALL, decode_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST_POOL = 64
 
@@ -47,14 +53,14 @@ class Gateway:
         self.prices = prices or PriceBook.load()
         self.counters = Counters()
         constrain = config.constrain_actions if constrain_actions is None else constrain_actions
-        used = {name for key in MODEL_KEYS if (name := config.endpoint_for(key)) is not None}
+        by_key: dict[str, str] = {key: name for key in MODEL_KEYS if (name := config.endpoint_for(key)) is not None}
+        if EMBED in config.keys:
+            by_key[EMBED] = config.keys[EMBED]
         self.endpoints = {
             name: Endpoint(name, config.endpoints[name], seed=seed, constrain=constrain, prices=self.prices)
-            for name in sorted(used)
+            for name in sorted(set(by_key.values()))
         }
-        self._by_key: dict[str, Endpoint] = {
-            key: self.endpoints[name] for key in MODEL_KEYS if (name := config.endpoint_for(key)) is not None
-        }
+        self._by_key: dict[str, Endpoint] = {key: self.endpoints[name] for key, name in by_key.items()}
         self._closing = threading.Event()  # wakes whoever waits for the next attempt
         self._services = Services(self.limits, self.replay, self.counters, sleep or self._pause)
         self._pool: ThreadPoolExecutor | None = None
@@ -109,6 +115,16 @@ class Gateway:
             raise ConfigError(
                 f"The model set '{self.config.name}' has no endpoint for '{key}'.", f"Set models.keys.{key}."
             ) from None
+
+    def embedding_endpoint(self) -> Endpoint:
+        """The endpoint of key `embed`. A test double embeds by itself; else a chat model is no substitute: ConfigError."""
+        found = self._by_key.get(EMBED) or self._by_key.get("memory")
+        if found is not None and (EMBED in self._by_key or found.backend.scripted):
+            return found
+        raise ConfigError(
+            f"The model set '{self.config.name}' has no endpoint for embeddings.",
+            "Set models.keys.embed to one with an embedding model, or choose a local embedder (method.embedder=wordllama).",
+        )
 
     def pool(self) -> ThreadPoolExecutor:
         """The threads of `complete_many`, started when first needed."""
@@ -181,6 +197,24 @@ class TaskModels:
         if failure is not None:
             raise failure
         return replies
+
+    def embed(
+        self, role: str, texts: Sequence[str], *, phase: Phase, agent: str | None = None, local: LocalEmbedder | None = None
+    ) -> NDArray[np.float64]:
+        """Vectors of `texts`, by `local` or by the endpoint of key `embed`, in calls of at most TEXTS_PER_CALL."""
+        import numpy as np
+
+        if local is not None:
+            return embed_locally(local, role, texts, phase, agent, self._place(), self._sink)
+        endpoint = self._gateway.embedding_endpoint()
+        parts: list[NDArray[np.float64]] = []
+        for start in range(0, len(texts), TEXTS_PER_CALL):
+            messages: list[Message] = [{"role": "user", "content": text} for text in texts[start : start + TEXTS_PER_CALL]]
+            prepared = endpoint.prepare_embedding(Call(role, tuple(messages), "memory", phase, agent))
+            occurrence = self._sink.occurrences(prepared.digest)
+            run = CallRun(endpoint, prepared, occurrence, self._place(), self._gateway.services, self._sink.write)
+            parts.append(decode_vectors(run.run().text))
+        return np.concatenate(parts) if parts else np.zeros((0, 0))
 
     def _prepare_all(
         self, endpoints: Sequence[Endpoint], calls: Sequence[Call]

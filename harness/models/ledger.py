@@ -8,6 +8,9 @@ from typing import Any, Literal, Protocol
 
 from harness.contracts import ModelKey, Phase, UsageSource
 
+# the endpoint of what is computed in this process: it costs nothing, counts against no limit and is not reconciled
+IN_PROCESS = "in-process"
+
 
 @dataclass(frozen=True)
 class LedgerRow:

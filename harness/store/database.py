@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.contracts import Task
 from harness.errors import MemArenaError, RunBusyError, StorageError
-from harness.models.ledger import LedgerRow
+from harness.models.ledger import IN_PROCESS, LedgerRow
 from harness.store.events import EventLog, read_events
 from harness.store.schema import SCHEMA_VERSION, AttemptKind, TaskRow, insert_statement, statements
 
@@ -39,6 +39,7 @@ class Spending:
 
 
 _SUMS = "count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), sum(cost_usd)"
+_BILLED = f"id > ? AND endpoint != '{IN_PROCESS}'"  # what is computed in this process is no spending
 
 
 def storage_error(error: BaseException) -> StorageError | None:
@@ -140,6 +141,11 @@ class Store:
     def finished_positions(self) -> frozenset[int]:
         return frozenset(row[0] for row in self.db.execute("SELECT position FROM task"))
 
+    def usage_estimated(self) -> bool:
+        """TOK-R7: whether an answered call has counts that the provider did not state."""
+        found = self.db.execute("SELECT 1 FROM ledger WHERE kind = 'chat' AND ok AND usage_source != 'provider' LIMIT 1")
+        return found.fetchone() is not None
+
     def spent(self) -> tuple[int, int, float]:
         """Calls, tokens and dollars of all attempts so far, abandoned ones included: they were paid for."""
         row = self.db.execute(
@@ -157,7 +163,7 @@ class Store:
         for event in read_events(self.events.path, int(self.get("events_offset") or 0)):
             if event["event"] == "attempt_start":
                 found[event["position"], event["attempt"]] = []
-            elif event["event"] == "model_call" and found:
+            elif event["event"] == "model_call" and found and event["endpoint"] != IN_PROCESS:
                 found[next(reversed(found))].append(event)
         for (position, number), calls in found.items():
             costs = [call["cost_usd"] for call in calls]
@@ -188,9 +194,9 @@ class Store:
 
     def spending(self) -> Spending:
         """The sums of the ledger rows of the open attempt."""
-        row = self.db.execute(f"SELECT {_SUMS} FROM ledger WHERE id > ?", (self._first_ledger_id,)).fetchone()
+        row = self.db.execute(f"SELECT {_SUMS} FROM ledger WHERE {_BILLED}", (self._first_ledger_id,)).fetchone()
         unknown = self.db.execute(
-            "SELECT 1 FROM ledger WHERE id > ? AND ok AND cost_usd IS NULL LIMIT 1", (self._first_ledger_id,)
+            f"SELECT 1 FROM ledger WHERE {_BILLED} AND ok AND cost_usd IS NULL LIMIT 1", (self._first_ledger_id,)
         ).fetchone()
         return Spending(int(row[0]), int(row[1]), int(row[2]), None if unknown or row[3] is None else float(row[3]))
 

@@ -9,6 +9,7 @@ from harness.contracts import Call, Guidance, Member, Outcome, Reply, StepResult
 from harness.limits import Limits
 from harness.session import RecordedSession, TaskMemory
 from methods.base import MemoryMethod
+from methods.text.embedders import Hash256
 
 TASK = Task("t", 0, "Press red.", "pair-press red", "pair")
 
@@ -17,7 +18,7 @@ class FakeModels:
     """Answers with `answer(call)` and keeps every call."""
 
     def __init__(self, answer: Callable[[Call], str]) -> None:
-        self.answer, self.calls = answer, []  # type: ignore[var-annotated]
+        self.answer, self.calls, self.embeddings = answer, [], []  # type: ignore[var-annotated]
 
     def complete(self, call: Call) -> Reply:
         self.calls.append(call)
@@ -25,6 +26,10 @@ class FakeModels:
 
     def complete_many(self, calls: Sequence[Call]) -> list[Reply]:
         return [self.complete(call) for call in calls]
+
+    def embed(self, role: str, texts: Sequence[str], *, phase: Any, agent: str | None = None, local: Any = None) -> Any:
+        self.embeddings.append((role, tuple(texts)))
+        return (local or Hash256()).embed(texts)
 
     def roles(self) -> list[str]:
         return [call.role for call in self.calls]

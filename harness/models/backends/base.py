@@ -75,5 +75,9 @@ class Backend(Protocol):
 
     def complete(self, request: Request) -> Answer: ...
 
+    def embed(self, request: Request) -> Answer:
+        """Vectors of the request's messages, as `harness.models.vectors.encode_vectors` writes them. Raises as `complete` does,
+        and ModelSetupError where the back-end has no embeddings."""
+
     def close(self) -> None:
         """Release what `complete` opened."""

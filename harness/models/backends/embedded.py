@@ -94,6 +94,12 @@ class EmbeddedBackend:
             chunks = _run(server, self._body(request), request.timeout_s)
         return self._answer(chunks)
 
+    def embed(self, request: Request) -> Answer:
+        raise ModelSetupError(
+            "The embedded model makes no embeddings.",
+            "Choose a local embedder (method.embedder=wordllama), or set models.keys.embed.",
+        )
+
     def close(self) -> None:
         self._server = None
 

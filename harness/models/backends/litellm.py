@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import os
 import threading
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from harness.contracts import Problem, TaskInfo, Usage
@@ -22,6 +23,7 @@ from harness.models.backends.litellm_errors import translate
 from harness.models.backends.openai_tokens import count_openai
 from harness.models.config import EndpointConfig
 from harness.models.tokens import estimate_messages, estimate_text
+from harness.models.vectors import encode_vectors
 
 # compromised releases, and releases that cannot be imported (MODELS.md)
 BAD_VERSIONS = ("1.82.7", "1.82.8", "1.107.0", "1.106.0", "1.106.1", "1.106.2")
@@ -66,10 +68,21 @@ class LiteLLMBackend:
         return None
 
     def complete(self, request: Request) -> Answer:
+        return self._answer(self._response(request, self._ask), request)
+
+    def embed(self, request: Request) -> Answer:
+        """Vectors of the messages' contents, in their order whatever order they come back in."""
+        response = self._response(request, self._ask_vectors)
+        data = sorted(response.data, key=lambda item: item["index"])
+        usage, raw = self._usage(getattr(response, "usage", None), "", request)
+        vectors = encode_vectors([item["embedding"] for item in data])
+        return Answer(vectors, usage, response.model or self._config.model, "stop", raw)
+
+    def _response(self, request: Request, ask: Callable[[Any, Request], Coroutine[Any, Any, Any]]) -> Any:
         litellm, loop = self._open()
-        future = asyncio.run_coroutine_threadsafe(self._ask(litellm, request), loop)
+        future = asyncio.run_coroutine_threadsafe(ask(litellm, request), loop)
         try:
-            response = future.result(request.timeout_s + GRACE_S)
+            return future.result(request.timeout_s + GRACE_S)
         except concurrent.futures.CancelledError as error:
             raise ModelSetupError(f"The endpoint '{self._name}' was closed during a call.") from error
         except TimeoutError as error:
@@ -77,7 +90,6 @@ class LiteLLMBackend:
             raise ProviderTimeout(f"{self._config.model} did not answer within {request.timeout_s:.1f} s.") from error
         except Exception as error:
             raise translate(error, self._config, request, self._key()) from error
-        return self._answer(response, request)
 
     def close(self) -> None:
         """Cancel what is in flight; no call can be made afterwards."""
@@ -89,6 +101,16 @@ class LiteLLMBackend:
 
     # --- one call -----------------------------------------------------------------------------------------------------------
     async def _ask(self, litellm: Any, request: Request) -> Any:
+        answer = litellm.acompletion(messages=[dict(message) for message in request.call.messages], **self._options(request))
+        return await asyncio.wait_for(answer, request.timeout_s)
+
+    async def _ask_vectors(self, litellm: Any, request: Request) -> Any:
+        texts = [message["content"] or " " for message in request.call.messages]  # providers reject an empty input
+        answer = litellm.aembedding(input=texts, encoding_format="float", **self._options(request))
+        return await asyncio.wait_for(answer, request.timeout_s)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        """What every call says beside its content."""
         config = self._config
         options: dict[str, Any] = dict(request.parameters)
         if config.extra_body:
@@ -98,15 +120,7 @@ class LiteLLMBackend:
         key = self._key()
         if key or config.api_base:
             options["api_key"] = key or "none"  # local servers want none, their client wants some
-        answer = litellm.acompletion(
-            model=config.model,
-            messages=[dict(message) for message in request.call.messages],
-            timeout=request.timeout_s,
-            num_retries=0,
-            max_retries=0,
-            **options,
-        )
-        return await asyncio.wait_for(answer, request.timeout_s)
+        return {"model": config.model, "timeout": request.timeout_s, "num_retries": 0, "max_retries": 0, **options}
 
     def _answer(self, response: Any, request: Request) -> Answer:
         choice = response.choices[0]

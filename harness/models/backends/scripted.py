@@ -15,8 +15,10 @@ from harness.models.backends.base import Answer, Request
 from harness.models.backends.reader import ReaderPolicy
 from harness.models.backends.scripted_roles import with_ratings
 from harness.models.backends.scripted_text import utility_answer
+from harness.models.backends.scripted_vectors import hashed_vectors
 from harness.models.config import EndpointConfig
 from harness.models.tokens import estimate_messages, estimate_text
+from harness.models.vectors import encode_vectors
 from harness.registry import did_you_mean
 from harness.seeds import rng
 
@@ -167,6 +169,11 @@ class ScriptedBackend:
             text = utility_answer(call, request.digest)
         usage = Usage(estimate_messages(call.messages), estimate_text(text), source="estimate")
         return Answer(text, usage, self._model, "stop")
+
+    def embed(self, request: Request) -> Answer:
+        messages = request.call.messages
+        text = encode_vectors(hashed_vectors([message["content"] for message in messages]))
+        return Answer(text, Usage(estimate_messages(messages), 0, source="estimate"), self._model, "stop")
 
     def close(self) -> None:
         return None

@@ -56,8 +56,8 @@ def _items(prompt: str) -> list[str]:
 # --- hosts ------------------------------------------------------------------------------------------------------------
 def _order(prompt: str, number: int) -> str:
     """A ranking of the listed proposals, rotated."""
-    places = list(range(1, len(_items(prompt)) + 1))
-    turn = number % max(1, len(places))
+    places = list(range(1, (len(_items(prompt)) or 3) + 1))
+    turn = number % len(places) if _items(prompt) else 0
     return " > ".join(map(str, places[turn:] + places[:turn]))
 
 
@@ -119,11 +119,6 @@ def _reflections(prompt: str, number: int) -> str:
     )
 
 
-def _key_steps(prompt: str, number: int) -> str:
-    actions = [line[2:].strip() for line in prompt.splitlines() if line.startswith("> ")]
-    return "; ".join(actions[-6:]) or "nothing was done"
-
-
 def _summary(prompt: str, number: int) -> str:
     actions = [line[2:].strip() for line in prompt.splitlines() if line.startswith("> ")]
     return f"The team took {len(actions)} actions, the last of them: {actions[-1] if actions else 'none'}."
@@ -144,7 +139,6 @@ WRITERS: tuple[tuple[str, Writer], ...] = (
     ("memory.gmemory.insights", _operations),
     ("memory.gmemory.merge", _first_third),
     ("memory.gmemory.project", _same_list),
-    ("memory.gmemory.keysteps", _key_steps),
     ("memory.gmemory.mistake", lambda prompt, number: "The needed object was never found."),
     ("memory.generative_full.importance", _scores),
     ("memory.generative_full.questions", _questions),

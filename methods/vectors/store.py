@@ -1,0 +1,112 @@
+"""The vector store that memory methods share: NumPy in memory, the table `memory_vector` in the stream's SQLite file.
+
+A *space* is one collection of vectors (the keys of past tasks, the records of a memory stream), told apart by name. Search is
+exact: one product of the matrix with the query, 2 MB and about a millisecond a thousand texts; no index is worth its upkeep at
+the sizes of a stream. All that survives a task lies in the table; the matrix is rebuilt from it when a store is opened, and a
+rolled-back task needs a new object, as all memories do.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.contracts import Phase
+from methods.text.embedders import HASH256, Embedder, Matrix
+
+Vector = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+# similarities are compared at this precision: the last bits of a product depend on the matrix's shape, and a tie must not
+DIGITS = 9
+BLOCK = 8192  # rows per product, so that a large store needs no second copy of itself
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A stored vector near a query: its id and the cosine in [-1, 1]."""
+
+    id: int
+    similarity: float
+
+
+class VectorStore:
+    """The vectors of one space. Ids are the caller's, positive and ascending in the order they are added."""
+
+    def __init__(self, db: sqlite3.Connection, embedder: Embedder, space: str) -> None:
+        self.embedder, self.space = embedder, space
+        self._db = db
+        # the hashed vectors are kept exactly; those of a model carry no more than 32 bits
+        self._dtype = np.dtype("<f8") if embedder.name == HASH256 else np.dtype("<f4")
+        self._matrix = np.zeros((0, 0), dtype=self._dtype)
+        self._ids: Ids = np.zeros(0, dtype=np.int64)
+        self._count = 0
+
+    def open(self) -> None:
+        """Create the table if it is missing and load the space."""
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS memory_vector (space TEXT NOT NULL, id INTEGER NOT NULL, vector BLOB NOT NULL,"
+            " PRIMARY KEY (space, id)) WITHOUT ROWID"
+        )
+        self._count = 0
+        for number, blob in self._db.execute("SELECT id, vector FROM memory_vector WHERE space = ? ORDER BY id", (self.space,)):
+            self._append(int(number), np.frombuffer(blob, dtype=self._dtype))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def embed(self, text: str, phase: Phase) -> Vector:
+        """The vector of `text`, through the ledger."""
+        return self.embedder.one(text, phase)
+
+    def add(self, number: int, vector: Vector) -> None:
+        """Store `vector` under id `number`, which must be larger than all ids so far (ValueError otherwise)."""
+        if self._count and number <= self._ids[self._count - 1]:
+            raise ValueError(f"id {number} is not larger than {self._ids[self._count - 1]}, the last of space {self.space}")
+        stored = vector.astype(self._dtype)
+        self._db.execute("INSERT INTO memory_vector VALUES (?, ?, ?)", (self.space, number, stored.tobytes()))
+        self._append(number, stored)
+
+    def nearest(self, query: Vector, limit: int, *, among: Iterable[int] | None = None) -> list[Neighbour]:
+        """The `limit` vectors with the largest cosine, best first, smaller id first among equals; `among` restricts the ids."""
+        if limit <= 0 or not self._count:
+            return []
+        rows = np.arange(self._count) if among is None else self._rows(among)
+        similarity = self._products(query, rows)
+        best = np.lexsort((self._ids[rows], -similarity))[:limit]
+        return [Neighbour(int(self._ids[rows[i]]), float(similarity[i])) for i in best]
+
+    def similarities(self, query: Vector, numbers: Sequence[int]) -> list[float]:
+        """The cosine of `query` with each of the stored ids, in their order."""
+        rows = np.searchsorted(self._ids[: self._count], np.asarray(numbers, dtype=np.int64))
+        return [float(value) for value in self._products(query, rows)]
+
+    def matrix(self) -> Matrix:
+        """All vectors in the order of their ids, shape (len(self), dimensions)."""
+        return self._matrix[: self._count].astype(np.float64)
+
+    def _rows(self, numbers: Iterable[int]) -> NDArray[np.intp]:
+        return np.searchsorted(self._ids[: self._count], np.fromiter(numbers, dtype=np.int64))
+
+    def _products(self, query: Vector, rows: NDArray[np.intp]) -> Vector:
+        out = np.zeros(len(rows))
+        for start in range(0, len(rows), BLOCK):
+            part = rows[start : start + BLOCK]
+            out[start : start + len(part)] = self._matrix[part].astype(np.float64) @ query
+        return out.round(DIGITS)
+
+    def _append(self, number: int, vector: NDArray[Any]) -> None:
+        if self._count == len(self._matrix):
+            larger = np.zeros((max(16, 2 * self._count), len(vector)), dtype=self._dtype)
+            if self._count:
+                larger[: self._count] = self._matrix
+            self._matrix = larger
+            self._ids = np.concatenate([self._ids[: self._count], np.zeros(len(larger) - self._count, dtype=np.int64)])
+        self._matrix[self._count] = vector
+        self._ids[self._count] = number
+        self._count += 1
