@@ -42,6 +42,7 @@ class TrajectoryStore:
         self._db = services.db
         self.vectors = VectorStore(services.db, Embedder(embedder, services.models, role), "tasks")
         self._labels: dict[bool, list[int]] = {True: [], False: []}
+        self._successes: set[int] = set()
 
     def open(self) -> None:
         """Create the tables if they are missing and load the vectors."""
@@ -53,6 +54,7 @@ class TrajectoryStore:
         self._labels = {True: [], False: []}
         for number, success in self._db.execute("SELECT id, success FROM memory_trajectory ORDER BY id"):
             self._labels[bool(success)].append(number)
+        self._successes = set(self._labels[True])
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -85,6 +87,8 @@ class TrajectoryStore:
         )
         self.vectors.add(number, self.vectors.embed(key, "write") if vector is None else vector)
         self._labels[success].append(number)
+        if success:
+            self._successes.add(number)
         return number
 
     def embed(self, text: str, phase: Phase = "retrieve") -> Vector:
@@ -105,6 +109,10 @@ class TrajectoryStore:
     def records(self, found: Iterable[Neighbour]) -> list[Record]:
         """The records behind `found`, in its order."""
         return [self.record(neighbour.id, neighbour.similarity) for neighbour in found]
+
+    def successes(self, numbers: Iterable[int]) -> list[int]:
+        """Those of `numbers` that are successes, in their order."""
+        return [number for number in numbers if number in self._successes]
 
     def record(self, number: int, similarity: float = 0.0) -> Record:
         """The record of that id."""

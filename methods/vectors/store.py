@@ -86,6 +86,12 @@ class VectorStore:
         rows = np.searchsorted(self._ids[: self._count], np.asarray(numbers, dtype=np.int64))
         return [float(value) for value in self._products(query, rows)]
 
+    def vector(self, number: int) -> Vector:
+        """The stored vector of that id."""
+        row = int(np.searchsorted(self._ids[: self._count], number))
+        found: Vector = self._matrix[row].astype(np.float64)
+        return found
+
     def matrix(self) -> Matrix:
         """All vectors in the order of their ids, shape (len(self), dimensions)."""
         return self._matrix[: self._count].astype(np.float64)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from harness.contracts import Call, Guidance, MemoryServices, Outcome, Task
 from harness.registry import methods
 from harness.store.view import RunView
-from methods.generative import Generative, parse_rating
+from methods.generative import Generative
 from methods.metagpt import MetaGPT
+from methods.rating import parse_rating
 from methods.trajectories import TrajectoryStore
 from tests.support.build import played, scripted
 from tests.support.fakes import FakeModels, trajectory
