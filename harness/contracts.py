@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
 
 if TYPE_CHECKING:
@@ -315,13 +316,23 @@ class Member:
     acts: bool = True
 
 
+# Plays the task in play once more in a fresh world, with this guidance in the place of the memory's and none of its hooks.
+Rehearse = Callable[[Guidance], tuple[Trajectory, Outcome]]
+
+
 @dataclass(frozen=True)
 class MemoryServices:
-    """What a memory is given: the stream's database (inside the stream's transaction: never commit), the models, the seed."""
+    """What a memory is given: the stream's database (inside the stream's transaction: never commit), the models, the seed.
+
+    `max_steps` is the environment's step budget of an attempt. `rehearse` may be called in `on_task_end` only; its model calls
+    are of phase `validate`. None where nobody offers a second world (in a unit test).
+    """
 
     db: sqlite3.Connection
     models: Models
     seed: int
+    max_steps: int = 30
+    rehearse: Rehearse | None = None
 
 
 class Memory(Protocol):
@@ -356,6 +367,20 @@ class Memory(Protocol):
 
     def on_task_end(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:
         """Once per task, after grading."""
+
+
+@runtime_checkable
+class Inspectable(Protocol):
+    """Optional for a memory class: what `memarena memory RUN` shows of what the memory has learnt."""
+
+    @staticmethod
+    def inspect(path: Path, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """JSON-able, read from the stream's file at `path`; `config` is the method's configuration as the manifest has it.
+
+        `text` is printed as it is. Optional: `envelope` (role → what its calls may cost, in words), and `tasks`, a list of
+        mappings with `task_id` and `graph`; a class that has such graphs draws them by `diagram(graph, style)`, style being
+        mermaid or dot.
+        """
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------
