@@ -1,8 +1,13 @@
 """The memory methods of this project: name → "module:class"."""
 
 CATALOGUE: dict[str, str] = {
-    "gmemory": "methods.gmemory.method:GMemory",
-    "none": "methods.none:NoMemory",
+    "chatdev": "methods.chatdev:ChatDev",
     "generative": "methods.generative:Generative",
+    "generative_full": "methods.generative_full.method:GenerativeFull",
+    "gmemory": "methods.gmemory.method:GMemory",
+    "memorybank": "methods.summaries:MemoryBank",
     "metagpt": "methods.metagpt:MetaGPT",
+    "metagpt_pool": "methods.metagpt_pool.method:MetaGPTPool",
+    "none": "methods.none:NoMemory",
+    "voyager": "methods.summaries:Voyager",
 }

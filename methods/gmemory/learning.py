@@ -11,7 +11,8 @@ from harness.seeds import rng
 from methods.gmemory import prompts
 from methods.gmemory.finch import cluster
 from methods.gmemory.insights import Insights
-from methods.gmemory.operations import merge_cap, parse_operations, parse_rules, resolve
+from methods.gmemory.operations import merge_cap, parse_operations, resolve
+from methods.text.lists import list_items
 from methods.trajectories import Record, TrajectoryStore
 
 SUCCESSES, FAILURES, CHUNK, BATCH = 3, 1, 5, 10
@@ -96,5 +97,5 @@ class Learner:
     def _merged(self, rules: Sequence[str]) -> Sequence[str]:
         most = merge_cap(len(rules), self._schedule.merge_cap)
         answer = self._services.models.complete(prompts.merge(rules, most)).text
-        found = parse_rules(answer, most)
+        found = list_items(answer, most)
         return found if found or self._schedule.merge_cap == "published" else rules

@@ -16,9 +16,10 @@ from methods.gmemory import prompts
 from methods.gmemory.graphs import InteractionGraph, QueryGraph, sparsified, without_numbers
 from methods.gmemory.insights import Insights
 from methods.gmemory.learning import Learner, Schedule
-from methods.gmemory.operations import credit, parse_rules
+from methods.gmemory.operations import credit
 from methods.rating import best_rated
 from methods.text.embedders import check_embedder
+from methods.text.lists import list_items
 from methods.trajectories import Record, TrajectoryStore
 from methods.vectors.store import Neighbour, Vector
 
@@ -114,7 +115,7 @@ class GMemory(MemoryMethod):
         wanted = 2 * config.successful_topk
         seeds = self.store.neighbours(query, max((wanted + 2 * config.failed_topk) // 2, 1))
         ids = self.queries.expand([seed.id for seed in seeds], config.hop)
-        similarity = dict(zip(ids, self.store.vectors.similarities(query, ids), strict=True))
+        similarity = dict(zip(ids, self.store.vectors.similarities(query, ids).tolist(), strict=True))
         found = self.store.successes(ids)
         if len(found) < wanted:
             nearest = self.store.neighbours(query, wanted, success=True)
@@ -141,7 +142,7 @@ class GMemory(MemoryMethod):
         roles = dict.fromkeys(member.role for member in team if member.acts)
         replies = self.services.models.complete_many([prompts.project(role, task.goal, rules) for role in roles])
         return {
-            role: tuple((parse_rules(reply.text, len(rules)) or rules)[:top]) for role, reply in zip(roles, replies, strict=True)
+            role: tuple((list_items(reply.text, len(rules)) or rules)[:top]) for role, reply in zip(roles, replies, strict=True)
         }
 
     # --- during a task: written, never read ------------------------------------------------------------------------------

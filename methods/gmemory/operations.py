@@ -16,7 +16,6 @@ AGREE_CREDIT, REMOVE_CREDIT, REMOVE_CREDIT_WHEN_FULL = 1, -1, -3
 
 _LINE = re.compile(r"^\W*(ADD|EDIT|REMOVE|AGREE)\s*(\d+)?\s*:\s*(.+?)\s*$")
 _RESERVED = re.compile(r"\b(?:ADD|AGREE|EDIT)\b")
-_ITEM = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s*(.+?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,6 @@ def merge_cap(count: int, rule: str) -> int:
     """How many rules a batch of `count` may be merged into: "third" max(1, ceil(count / 3)); "published" (count // 3) // 3, which
     divides twice and is 0 for up to 8 rules."""
     return (count // 3) // 3 if rule == "published" else max(1, math.ceil(count / 3))
-
-
-def parse_rules(text: str, most: int) -> list[str]:
-    """The items of a numbered or bulleted list, at most `most`, without repetitions."""
-    found = [item for item in _ITEM.findall(text) if item]
-    return list(dict.fromkeys(found))[:most]
 
 
 def credit(success: bool) -> int:

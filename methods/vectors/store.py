@@ -81,10 +81,10 @@ class VectorStore:
         best = np.lexsort((self._ids[rows], -similarity))[:limit]
         return [Neighbour(int(self._ids[rows[i]]), float(similarity[i])) for i in best]
 
-    def similarities(self, query: Vector, numbers: Sequence[int]) -> list[float]:
-        """The cosine of `query` with each of the stored ids, in their order."""
+    def similarities(self, query: Vector, numbers: Sequence[int] | Ids) -> Vector:
+        """The cosine of `query` with each of the stored ids, in their order, shape (len(numbers),)."""
         rows = np.searchsorted(self._ids[: self._count], np.asarray(numbers, dtype=np.int64))
-        return [float(value) for value in self._products(query, rows)]
+        return self._products(query, rows)
 
     def vector(self, number: int) -> Vector:
         """The stored vector of that id."""
