@@ -13,10 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.cell import Cell
-from harness.contracts import Call, LocalEmbedder, Memory, Models, Phase, Reply, Task, TaskInfo
+from harness.contracts import Call, Guidance, LocalEmbedder, Memory, Models, Outcome, Phase, Reply, Task, TaskInfo, Trajectory
 from harness.errors import LedgerMismatch, MemArenaError, classify
 from harness.limits import Limits, Spent
 from harness.models.gateway import Gateway
+from harness.rehearsal import Stage
 from harness.seeds import case_seed
 from harness.session import RecordedSession, TaskMemory
 from harness.store.database import Store, storage_error
@@ -74,6 +75,7 @@ class Stream:
         self.cell, self.store, self.gateway, self.limits, self.observer = cell, store, gateway, limits, observer
         self._models = CurrentModels()
         self._memory: Memory | None = None
+        self._stage: Stage | None = None
 
     def play(self) -> StreamResult:
         """Play every task that has no result yet. Raises what stops the stream; what was committed stays."""
@@ -139,20 +141,25 @@ class Stream:
         return row
 
     def _new_memory(self) -> Memory:
-        memory = self.cell.memory(self.store.db, self._models)
+        memory = self.cell.memory(self.store.db, self._models, self._rehearse)
         memory.open()
         return memory
+
+    def _rehearse(self, guidance: Guidance) -> tuple[Trajectory, Outcome]:
+        if self._stage is None:
+            raise MemArenaError("A memory asked for a rehearsal outside of a task.", "It belongs into on_task_end.")
+        return self._stage.rehearse(guidance)
 
     def _play_task(self, position: int, task: Task, memory: Memory, late: bool) -> TaskRow:
         cell, seed = self.cell, case_seed(self.cell.config.run.seed, task.index)
         environment, host = cell.environment, cell.host
         with environment.open(task, seed) as inner, self.limits.scope("task", cell.config.run.limits.task):
-            session = RecordedSession(
-                task, inner, memory, self.limits, partial(_log, self.store, position), environment.max_steps
-            )
-            info = TaskInfo(task, seed, oracle=partial(environment.oracle, task), choices=lambda: session.choices)
-            with self.gateway.task(info, position=position, sink=self.store, step=lambda: session.steps) as models:
-                self._models.task = models
+            log = partial(_log, self.store, position)
+            session = RecordedSession(task, inner, memory, self.limits, log, environment.max_steps)
+            stage = self._stage = Stage(cell, self.limits, log, task, seed, session)
+            info = TaskInfo(task, seed, oracle=partial(environment.oracle, task), choices=lambda: stage.session.choices)
+            with self.gateway.task(info, position=position, sink=self.store, step=lambda: stage.session.steps) as models:
+                self._models.task = stage.models = models
                 try:
                     error = _tolerate(lambda: self._work(task, session, memory, host, models))
                     outcome = inner.outcome()
@@ -160,7 +167,7 @@ class Stream:
                         outcome = replace(outcome, score=0.0, success=False, status="failed", feedback=error)
                     late_error = _tolerate(lambda: memory.on_task_end(task, session.trajectory(), outcome))
                 finally:
-                    self._models.task = None
+                    self._models.task = self._stage = None
         return TaskRow(
             position=position,
             task_index=task.index,

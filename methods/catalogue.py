@@ -9,5 +9,6 @@ CATALOGUE: dict[str, str] = {
     "metagpt": "methods.metagpt:MetaGPT",
     "metagpt_pool": "methods.metagpt_pool.method:MetaGPTPool",
     "none": "methods.none:NoMemory",
+    "sepm": "methods.sepm.memory:Sepm",
     "voyager": "methods.summaries:Voyager",
 }

@@ -31,6 +31,9 @@ class TestEveryChoice:
             assert isinstance(values, dict)
             schema = registry.load(values["name"]).Config
             loaded = validate(schema, {str(k): v for k, v in values.items()}, group)
+            if name != values["name"]:  # a variant: says only what it changes, and changes something
+                assert dataclasses.asdict(loaded) != dataclasses.asdict(schema()), name
+                continue
             assert dataclasses.asdict(loaded) == dataclasses.asdict(schema()), name
             assert set(values) == {item.name for item in dataclasses.fields(schema)}, f"{name}: a key is not shown"
 

@@ -25,6 +25,7 @@ from harness.models.backends.reader_text import (
 )
 from harness.seeds import rng
 
+WARNED = "works only after"
 _THING = re.compile(r"\ban? ([a-z]+ \d+)")
 _SEEN = re.compile(r"^on the ([a-z]+ \d+), you see (.*)$|the ([a-z]+ \d+) is open\. in it, you see (.*)$", re.MULTILINE)
 
@@ -33,11 +34,13 @@ class ReaderPolicy:
     """Follows the verbs of a past episode of the same kind, bound to the things of the current goal; explores for what it lacks.
 
     Option `luck` (0 to 1, default 0) is the share of goals that it can do without any memory, chosen by the seed: without it
-    no episode ever succeeds, and a memory that starts empty has nothing to show.
+    no episode ever succeeds, and a memory that starts empty has nothing to show. Option `hasty` is the share of goals at which
+    it puts a thing into a closed place before opening it, unless the prompt says that this works only after opening: a failure
+    that recurs until a memory warns of it.
     """
 
     def __init__(self, options: dict[str, Any], seed: int) -> None:
-        self._luck, self._seed = float(options.get("luck", 0.0)), seed
+        self._luck, self._hasty, self._seed = float(options.get("luck", 0.0)), float(options.get("hasty", 0.0)), seed
 
     def start_task(self, info: TaskInfo) -> None:
         return None
@@ -48,14 +51,17 @@ class ReaderPolicy:
         plan = plan_from(prompt.memory, prompt.goal)
         if plan is None and rng(self._seed, "scripted", "reader", prompt.goal).random() < self._luck:
             plan = plan_from_goal(prompt.goal)
-        return _Episode(prompt, plan or Plan(), request.call.choices or ()).next_action()
+        hasty = WARNED not in text and rng(self._seed, "scripted", "reader", "hasty", prompt.goal).random() < self._hasty
+        return _Episode(prompt, plan or Plan(), request.call.choices or (), hasty).next_action()
 
 
 class _Episode:
     """The current episode as far as the prompt tells it."""
 
-    def __init__(self, prompt: Prompt, plan: Plan, choices: Sequence[str]) -> None:
-        self.plan = plan
+    def __init__(self, prompt: Prompt, plan: Plan, choices: Sequence[str], hasty: bool = False) -> None:
+        self.plan, self.hasty = plan, hasty
+        self.carried = ""
+        self.refused = {step.command for step in prompt.steps if step.failed}
         self.choices = [(choice, parse_command(choice)) for choice in choices]
         self.done = 0
         self.moved: set[str] = set()
@@ -81,7 +87,7 @@ class _Episode:
         for choice, command in self.choices:
             if command.verb == verb and self._fits(command, types):
                 return choice
-        return self._open_here() or self._go_to_known(verb, types) or self._explore()
+        return self._put_into_closed(verb, types) or self._open_here() or self._go_to_known(verb, types) or self._explore()
 
     def _happened(self, command: Command, observation: str) -> None:
         if command.verb == "go to" and command.things:
@@ -95,6 +101,7 @@ class _Episode:
                 self.where[thing] = first or second
         if command.verb == "take" and command.things:
             self.where.pop(command.things[0], None)
+            self.carried = command.things[0]
         if self.pending and command.verb == self.pending[0] and self._fits(command, self.pending[1]):
             self.done += 1
             self.tried = set()
@@ -106,6 +113,13 @@ class _Episode:
         if command.types[: len(types)] != types:
             return False
         return command.verb != "take" or command.things[0] not in self.moved
+
+    def _put_into_closed(self, verb: str, types: tuple[str, ...]) -> str | None:
+        """The mistake of a hasty reader, once for each place."""
+        if not self.hasty or verb != "move" or not self.carried or type_of(self.here) != types[-1] or self._open_here() is None:
+            return None
+        command = f"move {self.carried} to {self.here}"
+        return None if parse_command(command) in self.refused else command
 
     def _open_here(self) -> str | None:
         """Open what we stand at, once."""

@@ -19,6 +19,7 @@ _VERB = re.compile(
     r"^(go to|pick up|take|move|put|place|clean|heat|cool|slice|use|turn on|toggle|open|close|examine|look at)\s+(.+)$"
 )
 _PREPOSITION = re.compile(r"\s+(?:from|to|into|onto|in/on|in|on|with|under)\s+")
+_ID = re.compile(r"\s*\[[^\]]*\](?:\s*\([^)]*\))?\s*$")  # "… [s1]", "… [c1 v2] (provisional)"
 _NUMBER = re.compile(r"\s*\d+$")
 _WORD = re.compile(r"[a-z]+")
 
@@ -150,7 +151,7 @@ def plan_from(memory: str, goal: str) -> Plan | None:
         steps = [s.command for s in read_steps(card) if not s.failed] or _listed(card)
         doing = [c for c in steps if c.interacts and c.things]
         match = _GOAL.search(card)
-        past_goal = (match[1] if match else card.partition("\n")[0]).strip()
+        past_goal = _ID.sub("", match[1] if match else card.partition("\n")[0]).strip()
         if doing and kinds_of(past_goal) == kinds_of(goal):
             return _bind(doing, past_goal, goal)
     return None
@@ -181,8 +182,8 @@ def _cards(memory: str) -> list[str]:
 
 
 def _listed(card: str) -> list[Command]:
-    """The steps of a procedure written as a list."""
-    texts = [m[1] for line in card.splitlines() if (m := _BULLET.match(line))]
+    """The steps of a procedure written as a list, their identifiers left out."""
+    texts = [_ID.sub("", m[1]) for line in card.splitlines() if (m := _BULLET.match(line))]
     return [parse_command(text) for text in texts if _VERB.match(text.strip().lower())]
 
 

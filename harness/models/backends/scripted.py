@@ -14,6 +14,7 @@ from harness.errors import ConfigError
 from harness.models.backends.base import Answer, Request
 from harness.models.backends.reader import ReaderPolicy
 from harness.models.backends.scripted_roles import with_ratings
+from harness.models.backends.scripted_sepm import with_header
 from harness.models.backends.scripted_text import utility_answer
 from harness.models.backends.scripted_vectors import hashed_vectors
 from harness.models.config import EndpointConfig
@@ -22,7 +23,7 @@ from harness.models.vectors import encode_vectors
 from harness.registry import did_you_mean
 from harness.seeds import rng
 
-OPTIONS = ("policy", "replies", "cycle", "luck", "noop", "dissent")
+OPTIONS = ("policy", "replies", "cycle", "luck", "hasty", "noop", "dissent")
 HARMLESS = ("look", "inventory", "help", "examine", "wait", "noop")
 NOT_ACTING = ("memory.", "mem.", "sepm.", "env.", "opt.")
 
@@ -165,6 +166,7 @@ class ScriptedBackend:
         call = request.call
         if self.policy_name == "replies" or _acts(call.role, call.phase):
             text = with_ratings(call, self._dissenting(request) or self._policy.act(request), request.digest)
+            text = text if self.policy_name == "replies" else with_header(call, text)
         else:
             text = utility_answer(call, request.digest)
         usage = Usage(estimate_messages(call.messages), estimate_text(text), source="estimate")
@@ -189,4 +191,4 @@ class ScriptedBackend:
 
 def _acts(role: str, phase: str) -> bool:
     """Whether the answer to this role becomes an environment action."""
-    return phase == "act" and not role.startswith(NOT_ACTING) and not role.endswith("ranker")
+    return phase in ("act", "validate") and not role.startswith(NOT_ACTING) and not role.endswith("ranker")

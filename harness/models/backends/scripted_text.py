@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.contracts import Call
 from harness.models.backends.scripted_roles import role_answer
+from harness.models.backends.scripted_sepm import sepm_answer
 from harness.models.tokens import estimate_messages
 
 LONGEST_SUMMARY = 12  # lines
@@ -18,8 +19,9 @@ def utility_answer(call: Call, digest: str) -> str:
         import json
 
         return json.dumps(instance_of(call.schema, digest), sort_keys=True)
-    if (answer := role_answer(call, digest)) is not None:
-        return answer
+    for answer in (role_answer(call, digest), sepm_answer(call)):
+        if answer is not None:
+            return answer
     purpose = call.role.rsplit(".", 1)[-1]
     if any(word in purpose for word in ("rate", "rating", "importance", "relevance")):
         return f"Score: {int(digest[:8], 16) % 10 + 1}"
