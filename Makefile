@@ -67,7 +67,7 @@ format: install ## mend what the linter and the formatter can mend
 	$(BIN)/ruff format .
 
 lock: ## resolve requirements/lock.txt anew (needs uv)
-	uv pip compile pyproject.toml --extra alfworld --extra dev --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --extra alfworld --extra docker --extra dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" --upgrade -o requirements/lock.txt
 
 clean: ## remove the environment and caches, keep results

@@ -100,10 +100,11 @@ def play(prepared: Prepared) -> int:
         stack.callback(progress.close)
         stack.enter_context(_interruptible())
         result = Stream(cell, store, gateway, limits, progress).play()
-        # what the gateway learnt of the endpoints on the way belongs into the record
+        # what the gateway learnt of the endpoints on the way belongs into the record; estimates of earlier processes count too
         written = manifest.read(directory)
         assert written is not None
-        manifest.write(directory, {**written, "models": gateway.describe()})
+        models = {**gateway.describe(), "usage_estimated": store.usage_estimated()}
+        manifest.write(directory, {**written, "models": models})
     if result.infra_failures:
         print(f"{directory}: {result.infra_failures} tasks failed for reasons of infrastructure; run it again to retry them.")
         return EXIT_FAILED
