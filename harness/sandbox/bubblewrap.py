@@ -50,7 +50,8 @@ class BubblewrapSandbox:
                 words += ["--ro-bind", folder, folder]
         for mount in self._plan.mounts:
             words += ["--bind" if mount.writable else "--ro-bind", str(mount.source.resolve()), mount.target]
-        return [*words, "--remount-ro", "/", "--chdir", workdir, "--", "prlimit", f"--nproc={self._plan.limits.processes}", *command]
+        words += ["--remount-ro", "/", "--chdir", workdir]
+        return [*words, "--", "prlimit", f"--nproc={self._plan.limits.processes}", *command]
 
     def _child(self, command: Sequence[str], workdir: str, env: Mapping[str, str] | None, seconds: float | None) -> Child:
         python = self._plan.image.python or sys.executable
