@@ -121,7 +121,10 @@ class GMemory(MemoryMethod):
             nearest = self.store.neighbours(query, wanted, success=True)
             similarity.update({neighbour.id: neighbour.similarity for neighbour in nearest})
             filling = [neighbour.id for neighbour in nearest]
-            found = filling if config.fill == "replace" else list(dict.fromkeys([*found, *filling]))
+            if config.fill == "replace":
+                found = filling
+            else:  # what the graph found stays
+                found += [number for number in filling if number not in found][: wanted - len(found)]
         kept = [number for number in found if similarity[number] >= config.threshold]
         kept.sort(key=lambda number: (-similarity[number], number))
         return self.store.records(Neighbour(number, similarity[number]) for number in kept[:wanted])
