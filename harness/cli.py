@@ -37,6 +37,12 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("run", metavar="RUN", help="a run's directory, or its name below --root")
     show.add_argument("--json", action="store_true", help="as JSON")
 
+    memory = commands.add_parser("memory", help="what the memory of a run has learnt, and what its own calls cost")
+    memory.add_argument("run", metavar="RUN", help="a run's directory, or its name below --root")
+    memory.add_argument("--json", action="store_true", help="as JSON")
+    memory.add_argument("--graph", metavar="TASK", help="only the graph of this task: its id, a part of it, or its number")
+    memory.add_argument("--format", choices=("mermaid", "dot"), default="mermaid", help="how to draw it (default %(default)s)")
+
     listing = commands.add_parser("list", help="the runs there are")
     listing.add_argument("--json", action="store_true", help="as JSON")
 
@@ -46,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("--models", help="only runs with this model set")
     table.add_argument("--format", choices=("markdown", "csv", "latex"), default="markdown")
 
-    for command in (show, listing, table):
+    for command in (show, memory, listing, table):
         command.add_argument("--root", type=Path, default=Path("results/runs"), help="where the runs are (default %(default)s)")
 
     doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
@@ -117,6 +123,21 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
+def _memory(args: argparse.Namespace) -> int:
+    import json
+
+    from harness.report.inspection import graph_of, inspect_run, render
+    from harness.store.view import RunView
+
+    view = RunView(_directory(args))
+    if args.graph:
+        print(graph_of(view, args.graph, args.format))
+        return 0
+    found = inspect_run(view)
+    print(json.dumps(found, indent=1, ensure_ascii=False) if args.json else render(found))
+    return 0
+
+
 def _list(args: argparse.Namespace) -> int:
     import json
 
@@ -144,6 +165,7 @@ def _doctor(args: argparse.Namespace) -> int:
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "show": _show,
+    "memory": _memory,
     "list": _list,
     "table": _table,
     "doctor": _doctor,

@@ -378,9 +378,12 @@ class Inspectable(Protocol):
         """JSON-able, read from the stream's file at `path`; `config` is the method's configuration as the manifest has it.
 
         `text` is printed as it is. Optional: `envelope` (role → what its calls may cost, in words), and `tasks`, a list of
-        mappings with `task_id` and `graph`; a class that has such graphs draws them by `diagram(graph, style)`, style being
-        mermaid or dot.
+        mappings with `task_id`, `task_no` and `graph`.
         """
+
+    @staticmethod
+    def diagram(graph: Mapping[str, Any], style: str) -> str:
+        """A task's `graph` as Mermaid ("mermaid") or Graphviz ("dot")."""
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------

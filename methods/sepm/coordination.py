@@ -188,19 +188,24 @@ class GraphCoordination:
         return Attribution(first, established)
 
     def _established(self, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-        """The open steps, all of whose prerequisites are settled, that this evidence brings about; in topological order."""
+        """The open steps that this evidence brings about, in topological order: those whose prerequisites are settled; if there
+        is none, the first other one, for an outcome that was observed is verified even if the plan expected more before it."""
         found: list[str] = []
+        early: list[str] = []
         usable = [e for e in evidence if self.ws.qualifies(e)]
         for i in self.graph.order:
-            node = self.graph.nodes[i]
-            waiting = [u for u in self.graph.missing(i) if u not in found]
-            if self.graph.settled(i) or waiting:
+            post = self.graph.nodes[i].post
+            if (
+                self.graph.settled(i)
+                or not any(c.met_by(e.key, e.value) for c in post for e in usable)
+                or self._contradicted(post)
+            ):
                 continue
-            if any(c.met_by(e.key, e.value) for c in node.post for e in usable) and not self._contradicted(node.post, usable):
-                found.append(i)
-        return tuple(found)
+            waiting = [u for u in self.graph.missing(i) if u not in found]
+            (early if waiting else found).append(i)
+        return tuple(found or early[:1])
 
-    def _contradicted(self, post: Sequence[Condition], usable: Sequence[Evidence]) -> bool:
+    def _contradicted(self, post: Sequence[Condition]) -> bool:
         """Whether some condition is known and does not hold. What was never observed is no contradiction."""
         return any(self.ws.state.facts_about([c]) and not self.ws.state.holds(c) for c in post)
 

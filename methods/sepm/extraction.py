@@ -118,7 +118,7 @@ def failures(records: Iterable[Record], action_of: Mapping[str, str], names: Map
     for record in held:
         if record.error:
             grouped.setdefault((record.node_id or "none", _plain(record.action)), []).append(record)
-    found = []
+    found: dict[str, Failure] = {}  # by lesson: the same one from two steps is one
     for (node_id, action), group in grouped.items():
         subject = bind(action, names)
         trigger = bind(_plain(action_of.get(node_id, "")), names)
@@ -131,8 +131,10 @@ def failures(records: Iterable[Record], action_of: Mapping[str, str], names: Map
             seqs = tuple(r.seq for r in group)
         else:
             continue
-        found.append(Failure(text, trigger, seqs, f"{node_id}|{action}"))
-    return found
+        before = found.get(text)
+        seqs = tuple(sorted({*seqs, *(before.seqs if before else ())}))
+        found[text] = Failure(text, before.trigger if before else trigger, seqs, f"{node_id}|{action}")
+    return list(found.values())
 
 
 def _cure(records: Sequence[Record], failed: Record, action: str) -> Record | None:

@@ -268,8 +268,11 @@ class Learner:
             candidate = replace(
                 candidate, status="safety_rejected", reason="; ".join(safety.violations) or f"risk {safety.risk:.2f}"
             )
-        elif not verified or utility < 0:
+        elif not verified or utility < 0 or causal < self.at.causal:
             why = "its state is not verified" if not verified else f"claimed utility {utility:.2f} is negative"
+            if verified and utility >= 0:
+                # no trial can raise it, so none is spent on it
+                why = f"causal confidence {causal:.2f} is below {self.at.causal:g}"
             candidate = replace(candidate, status="needs_evidence", reason=why)
         else:
             candidate = replace(candidate, status="validated", reason="waits for a trial")

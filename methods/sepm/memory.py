@@ -49,6 +49,7 @@ class Sepm(MemoryMethod):
     name = "sepm"
     version = "1-A"
     inspect = staticmethod(describe.inspect)
+    diagram = staticmethod(describe.diagram)
 
     def __init__(self, config: SepmConfig, services: MemoryServices) -> None:
         super().__init__(config, services)

@@ -45,8 +45,9 @@ def with_header(call: Call, text: str) -> str:
     user = "\n".join(m["content"] for m in call.messages if m["role"] == "user")
     found = _NOW.search(user)
     node, goal = (found[1], found[2]) if found else ("none", text.strip().splitlines()[0])
-    if not found and "Your part: " in user:
-        node = goal
+    if not found and (part := user.rpartition("Your part: ")[2].partition("\n")[0]):
+        # prose: the sentence that the action fits best, else the first
+        node = goal = max(part.split(". "), key=lambda sentence: _overlap(text, sentence))
     return json.dumps({"node": node, "goal": f"Now: {goal}"[:120]}) + "\n" + text
 
 
@@ -89,7 +90,7 @@ def _card(prompt: str, goal: str, names: Mapping[str, str]) -> _Card | None:
     for found, end in zip(starts, [*(m.start() for m in starts[1:]), len(prompt)], strict=False):
         body = prompt[found.end() : end]
         if kinds_of(found["title"]) == kinds_of(goal):
-            steps = tuple((_renamed(text, names), step or "") for text, step in _STEP.findall(body))
+            steps = tuple((_renamed(text.split(", after ")[0], names), step or "") for text, step in _STEP.findall(body))
             return _Card(found["id"], steps, tuple(_renamed(text, names) for text in _ONLY_AFTER.findall(body)))
     return None
 
