@@ -1,4 +1,4 @@
-"""Memory methods: what each stores, shows and costs (METHODS.md 3.1–3.3), and the contract over the whole registry."""
+"""Memory methods: what each stores, shows and costs (METHODS.md 3.1–3.3); the contract over the registry is in test_contract."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.contracts import Call, Guidance, MemoryServices, Outcome, Task
-from harness.registry import methods
 from harness.store.view import RunView
 from methods.generative import Generative
 from methods.metagpt import MetaGPT
 from methods.rating import parse_rating
 from methods.trajectories import TrajectoryStore
-from tests.support.build import played, scripted
+from tests.support.build import played
 from tests.support.fakes import FakeModels, trajectory
 
 WON, LOST = Outcome(1.0, True, "completed", "You won."), Outcome(0.0, False, "failed", "You lost.")
@@ -138,39 +137,6 @@ class TestFormsOfTheComparison:
             tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE name LIKE 'memory%'")}
             counts = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]
         assert counts == ([] if name == "none" else [20, 20])
-
-
-@pytest.mark.parametrize("name", methods().names())
-class TestEveryMethod:
-    """The contract, over the registry: a new method is tested by being there."""
-
-    def test_nothing_of_a_failed_task_is_shown(self, name: str, tmp_path: Path) -> None:
-        played(tmp_path, method={"name": name}, models=scripted("noop"), run={"name": "x"})
-        view = RunView(tmp_path / "x")
-        assert not any(row.success for row in view.tasks())
-        assert [row for row in view.usage("key") if row.group == ("memory",)] == []
-
-
-def test_the_memory_of_a_run_is_deterministic_under_two_hash_seeds(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    digests = set()
-    for seed in ("1", "2"):
-        code = (
-            "from pathlib import Path; from envs.catalogue import CATALOGUE; CATALOGUE['toy'] = 'tests.support.toy:Toy'\n"
-            "from tests.support.build import played; from harness.store import canonical\n"
-            f"print(canonical.digest(played(Path({str(tmp_path / seed)!r}), method={{'name': 'generative'}})))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        digests.add(done.stdout)
-    assert len(digests) == 1
 
 
 def test_calls_carry_the_phase_they_belong_to() -> None:
