@@ -6,7 +6,7 @@ TASKS ?= 3
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh bench lint format lock clean
+.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh data-kramabench bench lint format lock clean
 
 help: ## show this help
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ data-alfworld: install ## download the official ALFWorld games
 
 data-bbeh: install ## download BBEH-mini and tell its categories
 	$(BIN)/python scripts/data_bbeh.py
+
+data-kramabench: install ## download KramaBench: questions and data files of six domains
+	$(BIN)/python scripts/data_kramabench.py
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench

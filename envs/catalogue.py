@@ -3,4 +3,5 @@
 CATALOGUE: dict[str, str] = {
     "alfworld": "envs.alfworld.adapter:AlfWorld",
     "bbeh": "envs.bbeh.adapter:Bbeh",
+    "kramabench": "envs.kramabench.adapter:KramaBench",
 }

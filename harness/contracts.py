@@ -155,6 +155,13 @@ class Session(Protocol):
         """Grade the attempt as it stands."""
 
 
+@runtime_checkable
+class Judged(Protocol):
+    """A session whose grader, or one of whose tools, needs a model: it is handed the task's models before the first step."""
+
+    def use_models(self, models: Models) -> None: ...
+
+
 class Environment(Protocol):
     """A benchmark. Constructed with an instance of its `Config` dataclass; construction spends nothing and reads little.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.contracts import Call, Guidance, LocalEmbedder, Member, Models, Outcome, Phase, Reply, Review, Task, Trajectory, Turn
 from harness.limits import Limits
-from harness.session import Log, RecordedSession, TaskMemory
+from harness.session import Log, RecordedSession, TaskMemory, hand_over
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +39,7 @@ class Stage:
         before, environment = self.session, self.cell.environment
         with environment.open(self.task, self.seed) as inner:
             silent: Any = _Silent()
+            hand_over(inner, _Validating(self.models))
             self.session = RecordedSession(self.task, inner, silent, self.limits, self._log, environment.max_steps)
             try:
                 self.cell.host.play(self.session, TaskMemory(silent, guidance), _Validating(self.models))

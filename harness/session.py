@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.contracts import ActionMode, Evidence, Guidance, Member, Memory, Review, Session, Task, Trajectory, Turn
+from harness.contracts import (
+    ActionMode,
+    Evidence,
+    Guidance,
+    Judged,
+    Member,
+    Memory,
+    Models,
+    Review,
+    Session,
+    Task,
+    Trajectory,
+    Turn,
+)
 from harness.errors import LimitExceeded
 from harness.limits import Limits
 
 Log = Callable[[str, Mapping[str, Any]], None]
+
+
+def hand_over(session: Session, models: Models) -> None:
+    """Give a session that asks for them the models of its task (see `harness.contracts.Judged`)."""
+    if isinstance(session, Judged):
+        session.use_models(models)
 
 
 class RecordedSession:

@@ -19,7 +19,7 @@ from harness.limits import Limits, Spent
 from harness.models.gateway import Gateway
 from harness.rehearsal import Stage
 from harness.seeds import case_seed
-from harness.session import RecordedSession, TaskMemory
+from harness.session import RecordedSession, TaskMemory, hand_over
 from harness.store.database import Store, storage_error
 from harness.store.schema import TaskRow
 
@@ -160,6 +160,7 @@ class Stream:
             info = TaskInfo(task, seed, oracle=partial(environment.oracle, task), choices=lambda: stage.session.choices)
             with self.gateway.task(info, position=position, sink=self.store, step=lambda: stage.session.steps) as models:
                 self._models.task = stage.models = models
+                hand_over(inner, models)
                 try:
                     error = _tolerate(lambda: self._work(task, session, memory, host, models))
                     outcome = inner.outcome()
