@@ -73,11 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with httpx.Client(timeout=60) as client:
             fetch(client, arguments.source, archive)
         count = unpack(archive, root)
-        wrong = [
-            name
-            for name, digest in SHA256.items()
-            if not (root / f"{name}.json").is_file() or sha256(root / f"{name}.json") != digest
-        ]
+        paths = {name: root / f"{name}.json" for name in SHA256}
+        wrong = [name for name, path in paths.items() if not path.is_file() or sha256(path) != SHA256[name]]
         if wrong:
             raise ValueError(f"the questions of {', '.join(wrong)} are not those that this version of MemArena knows")
     except (httpx.HTTPError, OSError, ValueError, tarfile.TarError) as error:
