@@ -42,7 +42,7 @@ smoke: install ## every host × every memory with the scripted model: does the m
 	$(BIN)/memarena table table1 --env alfworld --models scripted
 
 smoke-real: install-embedded ## one short run of every memory with the embedded model
-	$(BIN)/memarena run experiment=demo run.tasks=1 -j $(JOBS)
+	$(BIN)/memarena run experiment=smoke_real -j $(JOBS)
 
 table1-alfworld: install ## the ALFWorld column of the SEPM paper's Table 1 (needs the data and a key)
 	$(BIN)/memarena run experiment=table1_alfworld
@@ -59,6 +59,7 @@ data-kramabench: install ## download KramaBench: questions and data files of six
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.memories
 
 lint: install ## linter, format and types
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness.contracts import MemoryServices, Outcome, Phase, Task, Trajectory, TrajectoryCard
 from methods.text.embedders import Embedder
-from methods.vectors.store import Neighbour, Vector, VectorStore
+from methods.vectors.store import Growing, Neighbour, Vector, VectorStore
 
 _COLUMNS = "id, key, description, trajectory, success, key_steps, fail_reason"
 
@@ -41,8 +41,7 @@ class TrajectoryStore:
     def __init__(self, services: MemoryServices, embedder: str, role: str) -> None:
         self._db = services.db
         self.vectors = VectorStore(services.db, Embedder(embedder, services.models, role), "tasks")
-        self._labels: dict[bool, list[int]] = {True: [], False: []}
-        self._successes: set[int] = set()
+        self._success = Growing(bool)
 
     def open(self) -> None:
         """Create the tables if they are missing and load the vectors."""
@@ -51,10 +50,8 @@ class TrajectoryStore:
             " trajectory TEXT NOT NULL, success INTEGER NOT NULL, key_steps TEXT, fail_reason TEXT)"
         )
         self.vectors.open()
-        self._labels = {True: [], False: []}
-        for number, success in self._db.execute("SELECT id, success FROM memory_trajectory ORDER BY id"):
-            self._labels[bool(success)].append(number)
-        self._successes = set(self._labels[True])
+        rows = self._db.execute("SELECT success FROM memory_trajectory ORDER BY id").fetchall()
+        self._success = Growing(bool, [row[0] for row in rows])
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -86,9 +83,7 @@ class TrajectoryStore:
             (number, key, description, trajectory, int(success), key_steps, fail_reason),
         )
         self.vectors.add(number, self.vectors.embed(key, "write") if vector is None else vector)
-        self._labels[success].append(number)
-        if success:
-            self._successes.add(number)
+        self._success.append(success)
         return number
 
     def embed(self, text: str, phase: Phase = "retrieve") -> Vector:
@@ -104,7 +99,7 @@ class TrajectoryStore:
 
     def neighbours(self, query: Vector, limit: int, *, success: bool | None = None) -> list[Neighbour]:
         """As `nearest_to`, without reading the records."""
-        return self.vectors.nearest(query, limit, among=None if success is None else self._labels[success])
+        return self.vectors.nearest(query, limit, among=None if success is None else self._success.array == success)
 
     def records(self, found: Iterable[Neighbour]) -> list[Record]:
         """The records behind `found`, in its order."""
@@ -112,7 +107,7 @@ class TrajectoryStore:
 
     def successes(self, numbers: Iterable[int]) -> list[int]:
         """Those of `numbers` that are successes, in their order."""
-        return [number for number in numbers if number in self._successes]
+        return [number for number in numbers if self._success.array[number - 1]]
 
     def record(self, number: int, similarity: float = 0.0) -> Record:
         """The record of that id."""
@@ -122,3 +117,7 @@ class TrajectoryStore:
     def keys(self, numbers: Sequence[int]) -> list[str]:
         """The keys of the records, in the order of `numbers`."""
         return [str(self._db.execute("SELECT key FROM memory_trajectory WHERE id = ?", (n,)).fetchone()[0]) for n in numbers]
+
+    def all_keys(self) -> list[str]:
+        """The keys of all records, oldest first."""
+        return [str(row[0]) for row in self._db.execute("SELECT key FROM memory_trajectory ORDER BY id")]

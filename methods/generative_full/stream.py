@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from harness.contracts import MemoryServices, Phase
 from methods.generative_full.scoring import Weights, score
 from methods.text.embedders import Embedder
-from methods.vectors.store import VectorStore
+from methods.vectors.store import Growing, VectorStore, top
 
 Kind = Literal["observation", "summary", "reflection"]
 
@@ -44,9 +44,7 @@ class MemoryStream:
     def __init__(self, services: MemoryServices, embedder: str, weights: Weights) -> None:
         self._db, self._weights = services.db, weights
         self._vectors = VectorStore(services.db, Embedder(embedder, services.models, "memory.generative_full.embed"), "records")
-        self._access: list[int] = []
-        self._importance: list[int] = []
-        self._visible: list[bool] = []
+        self._access, self._importance, self._visible = Growing(float), Growing(float), Growing(bool)
 
     def open(self) -> None:
         """Create the tables that are missing and load what scoring needs."""
@@ -58,12 +56,12 @@ class MemoryStream:
         self._db.execute("CREATE TABLE IF NOT EXISTS memory_reflection (task INTEGER PRIMARY KEY, last_record INTEGER NOT NULL)")
         self._vectors.open()
         rows = self._db.execute("SELECT last_access, importance, shown FROM memory_record ORDER BY id").fetchall()
-        self._access = [row[0] for row in rows]
-        self._importance = [row[1] for row in rows]
-        self._visible = [bool(row[2]) for row in rows]
+        self._access = Growing(float, [row[0] for row in rows])
+        self._importance = Growing(float, [row[1] for row in rows])
+        self._visible = Growing(bool, [row[2] for row in rows])
 
     def __len__(self) -> int:
-        return len(self._access)
+        return len(self._vectors)
 
     def add(self, records: Sequence[NewRecord], now: int) -> None:
         """Store `records` at task number `now`; one embedding call for all."""
@@ -96,23 +94,19 @@ class MemoryStream:
         What is retrieved counts as accessed now.
         """
         vectors = self._vectors.embedder(list(queries), phase)
-        ids = np.flatnonzero(np.asarray(self._visible, dtype=bool) | hidden) + 1
-        if not len(ids):
-            return [[] for _ in queries]
-        return [self._best(vector, ids, now, limit) for vector in vectors]
+        rows = np.flatnonzero(self._visible.array | hidden)
+        return [self._best(vector, rows, now, limit) if len(rows) else [] for vector in vectors]
 
-    def _best(self, query: NDArray[np.float64], ids: NDArray[np.int64], now: int, limit: int) -> list[Found]:
-        access = np.asarray(self._access, dtype=np.float64)[ids - 1]
-        importance = np.asarray(self._importance, dtype=np.float64)[ids - 1]
-        relevance = self._vectors.similarities(query, ids)
+    def _best(self, query: NDArray[np.float64], rows: NDArray[np.intp], now: int, limit: int) -> list[Found]:
+        access, importance = self._access.array[rows], self._importance.array[rows]
+        relevance = self._vectors.all_similarities(query)[rows]
         total = score(now, access, importance, relevance, self._weights)
-        best = np.lexsort((ids, -total))[:limit]
         found = []
-        for place in best:
-            number = int(ids[place])
+        for place in top(total, limit):
+            number = int(rows[place]) + 1
             text = self._db.execute("SELECT text FROM memory_record WHERE id = ?", (number,)).fetchone()[0]
             self._db.execute("UPDATE memory_record SET last_access = ? WHERE id = ?", (now, number))
-            self._access[number - 1] = now
+            self._access.array[number - 1] = now
             found.append(Found(number, text, float(total[place])))
         return found
 
@@ -124,7 +118,7 @@ class MemoryStream:
     def unreflected(self) -> int:
         """The summed importance of the records since the last reflection."""
         last = self._db.execute("SELECT coalesce(max(last_record), 0) FROM memory_reflection").fetchone()[0]
-        return sum(self._importance[last:])
+        return int(self._importance.array[last:].sum())
 
     def reflected(self, now: int) -> None:
         """A reflection took place at task number `now`."""

@@ -70,8 +70,10 @@ def _normalised(points: Matrix) -> Matrix:
 
 
 def _sums(unit: Matrix, labels: Labels, count: int) -> Matrix:
-    sums = np.zeros((count, unit.shape[1]))
-    np.add.at(sums, labels, unit)
+    """The sum of each cluster's rows, shape (count, dimensions); every label from 0 to count - 1 occurs."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(count))
+    sums: Matrix = np.add.reduceat(unit[order], starts, axis=0)
     return sums
 
 

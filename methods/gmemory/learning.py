@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from harness.contracts import Call, MemoryServices
 from harness.seeds import rng
 from methods.gmemory import prompts
@@ -81,11 +83,10 @@ class Learner:
         """Replace all rules by what their clusters of tasks merge into. A batch whose answer holds no rule stays as it is."""
         if not self._insights.all():
             return
-        labels = cluster(self._store.vectors.matrix())
+        labels, all_keys = cluster(self._store.vectors.matrix()), self._store.all_keys()
         merged: dict[str, set[str]] = {}  # the same rule from two clusters is one rule
         for label in range(int(labels.max()) + 1):
-            members = [place + 1 for place, other in enumerate(labels) if other == label]
-            keys = sorted(set(self._store.keys(members)))
+            keys = sorted({all_keys[place] for place in np.flatnonzero(labels == label)})
             rules = [insight.rule for insight in self._insights.related(keys, 1)]
             for start in range(0, len(rules), BATCH):
                 for rule in self._merged(rules[start : start + BATCH]):

@@ -9,7 +9,7 @@ rolled-back task needs a new object, as all memories do.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,11 @@ from methods.text.embedders import HASH256, Embedder, Matrix
 
 Vector = NDArray[np.float64]
 Ids = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 # similarities are compared at this precision: the last bits of a product depend on the matrix's shape, and a tie must not
 DIGITS = 9
-BLOCK = 8192  # rows per product, so that a large store needs no second copy of itself
+BLOCK = 2048  # rows per product, so that a large store needs no second copy of itself
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,27 @@ class VectorStore:
         self._db.execute("INSERT INTO memory_vector VALUES (?, ?, ?)", (self.space, number, stored.tobytes()))
         self._append(number, stored)
 
-    def nearest(self, query: Vector, limit: int, *, among: Iterable[int] | None = None) -> list[Neighbour]:
-        """The `limit` vectors with the largest cosine, best first, smaller id first among equals; `among` restricts the ids."""
+    def nearest(self, query: Vector, limit: int, *, among: Mask | None = None) -> list[Neighbour]:
+        """The `limit` vectors with the largest cosine, best first, smaller id first among equals; `among`, one truth value a
+        vector in the order of ids, restricts them."""
         if limit <= 0 or not self._count:
             return []
-        rows = np.arange(self._count) if among is None else self._rows(among)
-        similarity = self._products(query, rows)
-        best = np.lexsort((self._ids[rows], -similarity))[:limit]
+        rows = np.arange(self._count) if among is None else np.flatnonzero(among)
+        similarity = self._all_products(query)[rows]
+        best = top(similarity, limit)
         return [Neighbour(int(self._ids[rows[i]]), float(similarity[i])) for i in best]
 
     def similarities(self, query: Vector, numbers: Sequence[int] | Ids) -> Vector:
         """The cosine of `query` with each of the stored ids, in their order, shape (len(numbers),)."""
         rows = np.searchsorted(self._ids[: self._count], np.asarray(numbers, dtype=np.int64))
-        return self._products(query, rows)
+        if not len(rows):
+            return np.zeros(0)
+        products: Vector = self._matrix[rows].astype(np.float64) @ query
+        return products.round(DIGITS)
+
+    def all_similarities(self, query: Vector) -> Vector:
+        """The cosine of `query` with every vector in the order of ids, shape (len(self),)."""
+        return self._all_products(query)
 
     def vector(self, number: int) -> Vector:
         """The stored vector of that id."""
@@ -96,14 +105,11 @@ class VectorStore:
         """All vectors in the order of their ids, shape (len(self), dimensions)."""
         return self._matrix[: self._count].astype(np.float64)
 
-    def _rows(self, numbers: Iterable[int]) -> NDArray[np.intp]:
-        return np.searchsorted(self._ids[: self._count], np.fromiter(numbers, dtype=np.int64))
-
-    def _products(self, query: Vector, rows: NDArray[np.intp]) -> Vector:
-        out = np.zeros(len(rows))
-        for start in range(0, len(rows), BLOCK):
-            part = rows[start : start + BLOCK]
-            out[start : start + len(part)] = self._matrix[part].astype(np.float64) @ query
+    def _all_products(self, query: Vector) -> Vector:
+        out = np.zeros(self._count)
+        for start in range(0, self._count, BLOCK):
+            part = self._matrix[start : min(start + BLOCK, self._count)]
+            out[start : start + len(part)] = part.astype(np.float64, copy=False) @ query
         return out.round(DIGITS)
 
     def _append(self, number: int, vector: NDArray[Any]) -> None:
@@ -116,3 +122,33 @@ class VectorStore:
         self._matrix[self._count] = vector
         self._ids[self._count] = number
         self._count += 1
+
+
+class Growing:
+    """A NumPy array that is appended to."""
+
+    def __init__(self, dtype: type, values: Sequence[Any] = ()) -> None:
+        self._values: NDArray[Any] = np.array(values, dtype=dtype)
+        self._count = len(self._values)
+
+    def append(self, value: Any) -> None:
+        if self._count == len(self._values):
+            self._values = np.resize(self._values, max(16, 2 * self._count))
+        self._values[self._count] = value
+        self._count += 1
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The values so far; writing to it writes to them."""
+        return self._values[: self._count]
+
+
+def top(values: Vector, limit: int) -> NDArray[np.intp]:
+    """The places of the `limit` largest values, largest first, the earlier of equal ones first."""
+    places = np.arange(len(values))
+    if len(values) > limit:
+        least = np.partition(values, len(values) - limit)[len(values) - limit]
+        places = np.flatnonzero(values >= least)
+    order = np.lexsort((places, -values[places]))[:limit]
+    found: NDArray[np.intp] = places[order]
+    return found

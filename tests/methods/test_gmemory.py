@@ -322,9 +322,7 @@ class TestLearning:
 
     def test_a_full_list_discourages_new_rules(self) -> None:
         models, asked = self.asking()
-        method = memory(models, max_rules=2)
-        for number in range(4):
-            play(method, number, "clean a")
+        method = memory(models, max_rules=2, start=1, every=1)
         for rule in RULES:
             method.insights.add(rule, ["clean a"])
         play(method, 4, "clean a")

@@ -17,7 +17,7 @@ from harness.store.view import RunView
 from methods.text import wordllama
 from methods.text.embedders import EMBEDDERS, Embedder, Hash256, check_embedder, local_embedder
 from methods.text.wordllama import WordLlama
-from methods.vectors.store import VectorStore
+from methods.vectors.store import Growing, VectorStore, top
 from tests.support.build import played, scripted
 from tests.support.fakes import FakeModels
 
@@ -100,8 +100,15 @@ class TestStore:
 
     def test_among_restricts_the_ids(self) -> None:
         made = filled(sqlite3.connect(":memory:"))
-        assert [n.id for n in made.nearest(made.embed("clean mug", "retrieve"), 2, among=[2, 5])] == [5, 2]
-        assert made.nearest(made.embed("x", "retrieve"), 2, among=[]) == []
+        query = made.embed("clean mug", "retrieve")
+        assert [n.id for n in made.nearest(query, 2, among=np.array([False, True, False, False, True]))] == [5, 2]
+        assert made.nearest(query, 2, among=np.zeros(5, dtype=bool)) == []
+
+    def test_similarities_are_those_of_the_ids_asked_for(self) -> None:
+        made = filled(sqlite3.connect(":memory:"))
+        query = made.embed("clean mug", "retrieve")
+        assert made.similarities(query, [5, 1]).tolist() == pytest.approx([0.5, 1.0])
+        assert made.all_similarities(query)[[4, 0]].tolist() == made.similarities(query, [5, 1]).tolist()
 
     def test_ids_ascend(self) -> None:
         made = filled(sqlite3.connect(":memory:"))
@@ -128,6 +135,19 @@ class TestStore:
         vector = made.embed(query, "retrieve")
         plain = sorted((-round(float(Hash256().embed([key])[0] @ vector), 9), number) for number, key in enumerate(keys, 1))
         assert [n.id for n in made.nearest(vector, 7)] == [number for _, number in plain[:7]]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(1, 9))
+def test_the_top_values_are_those_of_a_full_sort(values: list[int], limit: int) -> None:
+    plain = sorted(range(len(values)), key=lambda place: (-values[place], place))[:limit]
+    assert top(np.array(values, dtype=float), limit).tolist() == plain
+
+
+def test_a_growing_array_keeps_its_values() -> None:
+    growing = Growing(bool, [True])
+    for place in range(40):
+        growing.append(place % 2)
+    assert growing.array.tolist() == [True, *[bool(place % 2) for place in range(40)]]
 
 
 class TestLedger:
