@@ -45,6 +45,12 @@ def workload() -> None:
         )
 
 
+def methods() -> None:
+    """What the machinery of a memory method costs, each in a process of its own."""
+    print("\n" + child("-m", "tests.bench.sepm")[1], end="")
+
+
 if __name__ == "__main__":
     start_up()
     workload()
+    methods()

@@ -72,6 +72,7 @@ def _table1() -> dict[tuple[str, str, str], Reported]:
 
 
 def test_every_count_of_table_1_rounds_to_its_displayed_value() -> None:
+    """SEPM-R39: percent with two decimals from counts."""
     found = _table1()
     assert len(found) == 30
     for (host, method), counts in TABLE1.items():
@@ -126,6 +127,7 @@ def test_the_margins_of_section_5_2_follow_from_table_1() -> None:
 
 
 def test_table_5_follows_from_displayed_scores_and_differs_from_counts_in_three_cells() -> None:
+    """SEPM-R39: deltas by the paper's convention, and from counts."""
     scores = _scores("sepm_components.csv", "variant")
     stated = {(number.variant, number.env): number.value for number in load("sepm_table5.csv")}
     differing = {}
@@ -144,6 +146,7 @@ def test_table_5_follows_from_displayed_scores_and_differs_from_counts_in_three_
 
 
 def test_the_interaction_contrast_follows_from_displayed_scores() -> None:
+    """SEPM-R40: I = s_BMA − s_BM − s_BA + s_B."""
     scores = _scores("sepm_components.csv", "variant")
     stated = {number.env: number.number for number in load("sepm_table5.csv") if number.variant == "interaction"}
     names = {"BMA": "full", "BM": "blackboard+memory", "BA": "blackboard+alignment", "B": "blackboard"}
@@ -161,6 +164,7 @@ def test_the_textual_control_is_full_minus_the_stated_reduction() -> None:
 
 
 def test_the_unweighted_means_of_figure_4a() -> None:
+    """SEPM-R41."""
     found = _table1()
     stated = {(number.host, number.method): number.value for number in load("sepm_means.csv")}
     for (host, method), value in stated.items():
@@ -178,6 +182,7 @@ def test_the_ranges_of_table_2() -> None:
 
 
 def test_the_relative_token_changes() -> None:
+    """SEPM-R42."""
     numbers = load("sepm_tokens.csv")
     totals = {number.method: number.number for number in numbers if number.metric == "tokens"}
     assert totals == {"none": 4.4, "generative": 5.6, "metagpt": 4.8, "gmemory": 5.7, "sepm": 5.2}

@@ -229,6 +229,7 @@ def test_impossible_counts_are_marked_and_explained(tmp_path: Path) -> None:
 
 
 def test_the_token_table_pairs_totals_with_scores_and_relative_changes(tmp_path: Path) -> None:
+    """SEPM-R42: totals beside the score of the same run."""
     found = _cells(build("tokens", tmp_path))
     assert found["SEPM", "Tokens reported"] == "5.2 M (+18.2 %)"
     assert found["SEPM", "Score reported"] == "89.55 ↑29.85"

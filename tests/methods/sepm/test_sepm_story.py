@@ -65,7 +65,8 @@ def clean_and_store(play: Play) -> None:
 
 
 def test_the_figure_s_story_r6_r18_r19_r25_r29_r34() -> None:
-    """SEPM-R6 (gate), R18 (z), R19 (who is told), R25 (edge by evidence), R29 (candidates stay out), R34 (no trial from repairs)."""
+    """SEPM-R6 (gate), R18 (z), R19 (who is told), R25 (edge by evidence), R29 (candidates stay out),
+    SEPM-R34 (the retries and repairs of this task are no trials of what it taught)."""
     method = team()
     play = Play(method, task(0, GOAL, "tidy"), FACTS, "A", "B", "C")
     # B does something else: it is executed, and B alone is corrected, once
