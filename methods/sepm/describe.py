@@ -8,15 +8,14 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from harness.errors import UserError
 from methods.sepm.config import SepmConfig
-from methods.sepm.pool_file import VARIABLES
 from methods.sepm.procedure import from_plain, render
 from methods.sepm.promotion import Thresholds, Trial, judge
 
@@ -32,16 +31,26 @@ ENVELOPE: dict[str, str] = {
 def inspect(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     """The pool of the run whose SQLite file is `path`, played with the method's configuration `config`; JSON-able.
 
-    A pool that lies in a file of its own is found by the variable that named it. `text` is what is printed.
+    A pool in a file of its own is found where the run left it. `text` is what is printed.
     """
-    elsewhere = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), None)
-    file = Path(elsewhere) if elsewhere else path
+    file = _pool_of(path)
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
         db.row_factory = sqlite3.Row
         held = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'sepm_version'").fetchone()
         found = _Pool(db, config).describe() if held else {"procedures": [], "candidates": [], "tasks": [], "lessons": []}
     found["envelope"] = ENVELOPE
     found["text"] = _text(found)
+    return found
+
+
+def _pool_of(path: Path) -> Path:
+    """The file with the pool of the run at `path`. Raises UserError where that file is gone."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'sepm_pool_path'").fetchone():
+            return path
+        found = Path(db.execute("SELECT path FROM sepm_pool_path").fetchone()[0])
+    if not found.is_file():
+        raise UserError(f"The pool of this run lay in {found}, where there is no file now.")
     return found
 
 

@@ -101,10 +101,16 @@ def _needed_by(condition: Condition, graph: TaskGraph, w: str) -> bool:
 
 
 def state_verified(ws: Workspace, graph: TaskGraph, nodes: Iterable[str]) -> bool:
-    """V⁺ is not empty, and none of its post keys is left unresolved."""
+    """V⁺ is not empty, and none of the keys that established its steps is left unresolved."""
     kept = list(nodes)
-    conditions = [c for i in kept for c in graph.nodes[i].post]
-    return bool(kept) and not any(c.about(key) for c in conditions for key in ws.state.unresolved)
+    keys = {
+        e.key
+        for i in kept
+        for record in ws.blackboard.on(i)
+        for e in record.evidence
+        if ws.qualifies(e) and any(c.met_by(e.key, e.value) for c in graph.nodes[i].post)
+    }
+    return bool(kept) and not keys & ws.state.unresolved.keys()
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------

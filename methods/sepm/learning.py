@@ -68,8 +68,8 @@ class Learner:
     def _state_verified(self) -> bool:
         if isinstance(self.coordination, GraphCoordination):
             return extraction.state_verified(self.ws, self.coordination.graph, self.kept.nodes)
-        evident = [r for r in self.ws.blackboard if r.executed and any(self.ws.qualifies(e) for e in r.evidence)]
-        return bool(evident) and not self.ws.state.unresolved
+        keys = {e.key for r in self.ws.blackboard if r.executed for e in r.evidence if self.ws.qualifies(e)}
+        return bool(keys) and not keys & self.ws.state.unresolved.keys()
 
     # --- trials -------------------------------------------------------------------------------------------------------
     def _trial(self) -> tuple[str, int] | None:
@@ -235,7 +235,7 @@ class Learner:
                 done = [r for r in self.ws.blackboard.on(i) if r.executed and (r.evidence or not graph.nodes[i].post)]
                 acts = "; ".join(r.action for r in done[-3:])
                 post = ", ".join(c.text() for c in graph.nodes[i].post)
-                lines.append(f"{i}: {graph.nodes[i].action} | done by: {acts} | verified: {post or 'the outcome'}"[:300])
+                lines.append(f"{i}: {graph.nodes[i].action} | done by: {acts} | verified: {post or 'the outcome'}"[:220])
             return lines[:20]
         good = [r for r in self.ws.blackboard if r.executed and any(self.ws.qualifies(e) for e in r.evidence)]
         return [f"record {r.seq}: {r.action} -> {r.result}"[:160] for r in good[-20:]]
@@ -307,8 +307,10 @@ class Learner:
         return (None if procedure.structure() == target.structure() else "update"), procedure
 
     def _waits_already(self, procedure: Procedure, op: Op) -> bool:
-        """Whether a candidate or an active procedure of this structure and these conditions is there."""
-        held = [c.procedure for c in self.pool.candidates(self.family) if c.status in ("validated", "needs_evidence")]
+        """Whether a candidate or an active procedure of this structure and these conditions is there, or trials have already
+        refused this very update."""
+        over = ("validated", "needs_evidence", "rejected") if op == "update" else ("validated", "needs_evidence")
+        held = [c.procedure for c in self.pool.candidates(self.family) if c.status in over]
         if op != "update":
             held += [p for p in (self.pool.get(*entry) for entry in self.pool.active()) if p.family == self.family]
         same = (procedure.structure(), set(procedure.conditions))

@@ -33,6 +33,7 @@ from methods.sepm.evidence import VerifiedState
 from methods.sepm.goal_judge import GoalJudge
 from methods.sepm.learning import Learner
 from methods.sepm.procedure import Procedure, render_all
+from methods.sepm.promotion import Trial
 from methods.sepm.retrieval import compatible
 from methods.sepm.store import Candidate, PoolStore
 from methods.sepm.textual import TextCoordination
@@ -61,9 +62,10 @@ class Sepm(MemoryMethod):
 
     # --- task start ---------------------------------------------------------------------------------------------------
     def on_task_start(self, task: Task, facts: frozenset[str], team: Sequence[Member]) -> Guidance:
+        self.ws = None  # should planning fail, the other hooks have no task
         if not self.config.blackboard:
             return Guidance()
-        ws = self.ws = Workspace(
+        ws = Workspace(
             task=task,
             task_no=self.pool.begin_task(task.task_id, task.family),
             facts=facts,
@@ -79,6 +81,7 @@ class Sepm(MemoryMethod):
         self.aligner = Aligner(ws, self.coordination, self.services.models)
         vocabulary = [f"{entity}.{attribute}={value}" for entity, attribute, value in self.pool.attributes()]
         self.coordination.start(shown, vocabulary)
+        self.ws = ws
         return Guidance(procedures=shown, brief=self.coordination.brief(), reply_header=self.coordination.reply_header)
 
     def _retrieve(self, ws: Workspace) -> list[tuple[Procedure, str, str]]:
@@ -139,7 +142,14 @@ class Sepm(MemoryMethod):
         seen = ws.seen(agent.name)
         seen.hear(found, self.coordination.assignment(agent.name))
         seen.claims = tuple(
-            Evidence((c.entity, c.attribute), c.value, TIER_INFERENCE, agent.name, (step + 1, MAX_EVIDENCE + number), confidence)
+            Evidence(
+                (ws.instance(c.entity), c.attribute),
+                c.value,
+                TIER_INFERENCE,
+                agent.name,
+                (step + 1, MAX_EVIDENCE + number),
+                confidence,
+            )
             for number, (c, confidence) in enumerate(found.claims if found is not None else ())
         )
         if self.config.gate_not_ready and rest.strip() and step not in ws.gated_at:
@@ -173,6 +183,7 @@ class Sepm(MemoryMethod):
             established=found.established,
             declared=found.declared,
             goal=seen.goal if seen.declared_now else None,
+            plan={"actions": dict(seen.plan[0]), "edges": sorted(seen.plan[1])} if seen.plan and seen.declared_now else None,
             evidence=evidence,
         )
         ws.blackboard.append(record)
@@ -190,31 +201,38 @@ class Sepm(MemoryMethod):
         ws, self.ws = self.ws, None
         if ws is None:
             return
-        learner = None
-        if self.config.procedural:
-            steps, most = len(trajectory.turns), self.services.max_steps
-            learner = Learner(
-                ws, self.coordination, self.pool, self.services.models, outcome, steps, most,
-                lambda ws, candidate: trials.rehearse(self.services, ws, candidate, self.pool),
-            )  # fmt: skip
-            learner.learn()
+        learner = self._learner(ws, trajectory, outcome) if self.config.procedural else None
+        try:
+            if learner is not None:
+                learner.learn()
+        finally:  # a limit may end the learning; the task itself is counted in any case
+            self._close(ws, trajectory, outcome)
+        if learner is not None and self.config.retirement:
+            learner.retire()
+
+    def _learner(self, ws: Workspace, trajectory: Trajectory, outcome: Outcome) -> Learner:
+        def rehearse(of: Workspace, candidate: Candidate) -> Trial | None:
+            return trials.rehearse(self.services, of, candidate, self.pool)
+
+        steps, most = len(trajectory.turns), self.services.max_steps
+        return Learner(ws, self.coordination, self.pool, self.services.models, outcome, steps, most, rehearse)
+
+    def _close(self, ws: Workspace, trajectory: Trajectory, outcome: Outcome) -> None:
+        """Keep how the task went (SEPM-R7) and in which words the environment spoke."""
         ws.counters.add("sepm.judge_goal.malformed", ws.judge.malformed)
         ws.counters.add("sepm.judge_goal.over_budget", ws.judge.over_budget)
-        active = {sop: version for sop, version in ws.used.items() if version}
         self.pool.end_task(
             ws.task_no,
             score=outcome.score,
             success=outcome.success,
             status=outcome.status,
             steps=len(trajectory.turns),
-            used=active,
+            used={sop: version for sop, version in ws.used.items() if version},
             provisional=ws.provisional.id if ws.provisional else None,
             graph=self.coordination.plain(),
             counters=ws.counters.values,
         )
         self._learn_vocabulary(ws)
-        if learner is not None and self.config.retirement:
-            learner.retire()
 
     def _learn_vocabulary(self, ws: Workspace) -> None:
         """How the environment speaks of the state: the manager of later tasks states conditions in these words."""

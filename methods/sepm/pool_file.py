@@ -54,6 +54,9 @@ class PoolFile:
             what = "is used by another stream" if busy else f"cannot be used ({error})"
             raise ConfigError(f"The pool {path} {what}.", HINT) from error
         self._db.execute("CREATE TABLE IF NOT EXISTS main.sepm_link (stream TEXT PRIMARY KEY, tasks INTEGER NOT NULL)")
+        self._db.execute("CREATE TABLE IF NOT EXISTS main.sepm_pool_path (path TEXT PRIMARY KEY)")
+        self._db.execute("DELETE FROM main.sepm_pool_path")
+        self._db.execute("INSERT INTO main.sepm_pool_path VALUES (?)", (str(path),))
         self._db.execute("CREATE TABLE IF NOT EXISTS main.sepm_redo (id INTEGER PRIMARY KEY, statement TEXT NOT NULL)")
 
     def catch_up(self) -> None:

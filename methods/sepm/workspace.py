@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from harness.contracts import TIER_ARTIFACT, TIER_ENVIRONMENT, Evidence, Member, Task
 from methods.sepm.alignment import Outbox
 from methods.sepm.blackboard import Blackboard
-from methods.sepm.conditions import Key, binding
+from methods.sepm.conditions import Key, binding, entity_matches
 from methods.sepm.config import SepmConfig
 from methods.sepm.evidence import VerifiedState
 from methods.sepm.goal_judge import GoalJudge
@@ -81,6 +81,12 @@ class Workspace:
 
     def seen(self, agent: str) -> Observed:
         return self.observed.setdefault(agent, Observed())
+
+    def instance(self, entity: str) -> str:
+        """What an agent calls `entity`: the observed thing of that name, or the only one of that kind ("mug": "mug 1")."""
+        known = {key[0] for key, items in self.state.items.items() if any(e.tier >= TIER_ARTIFACT for e in items)}
+        fitting = sorted(name for name in known if entity_matches(entity, name))
+        return fitting[0] if len(fitting) == 1 else entity
 
     def qualifies(self, evidence: Evidence) -> bool:
         """Evidence that can support a step: external, and at or above the threshold."""

@@ -542,3 +542,48 @@ def test_without_blackboard_there_is_nothing() -> None:
     play.do("A", "go")
     play.end()
     assert (play.guidance.procedures, play.guidance.reply_header, play.notes("A"), models.calls) == ((), "", "", [])
+
+
+def test_a_limit_while_planning_leaves_no_half_begun_task() -> None:
+    """The hooks that follow do nothing; the next task is a task like any other."""
+    reached = [True]
+
+    def answer(call: Call) -> str:
+        if reached[0]:
+            raise LimitExceeded("task", "tokens", 1, 2)
+        return plan_of(*CHAIN)
+
+    method = memory(FakeModels(answer))
+    with pytest.raises(LimitExceeded):
+        Play(method, task(), FACTS, "A")
+    play = Play.__new__(Play)
+    play.method, play.task, play.turns = method, task(), []
+    play.end(LOST)
+    reached[0] = False
+    Play(method, task(1), FACTS, "A").end()
+    assert [row[0] for row in method.services.db.execute("SELECT status FROM sepm_task ORDER BY task_no")] == [None, "completed"]
+
+
+def test_a_limit_while_extracting_loses_the_candidate_and_not_the_task() -> None:
+    def answer(call: Call) -> str:
+        if call.role == "sepm.extract":
+            raise LimitExceeded("task", "tokens", 1, 2)
+        return plan_of(*CHAIN)
+
+    method = memory(FakeModels(answer))
+    play = Play(method, task(), FACTS, "A")
+    play.do("A", "take mug 1", fact("mug 1", "location", "agent"))
+    with pytest.raises(LimitExceeded):
+        play.end()
+    assert method.services.db.execute("SELECT status, score FROM sepm_task").fetchall() == [("completed", 1.0)]
+
+
+def test_an_agent_s_mug_is_the_only_mug_there_is_r18() -> None:
+    """SEPM-R18: a claim about "mug" and an observation of "mug 1" speak of one key."""
+    method, play = begin()
+    play.do("A", "go to table", fact("mug 1", "location", "table 1"))
+    claim = {"entity": "mug", "attribute": "location", "value": "shelf 1", "confidence": 0.9}
+    play.say("A", said("n1", "take mug", claims=[claim]))
+    play.do("A", "look")
+    assert "Reports about mug 1.location differ; it is table 1" in play.notes("A")
+    assert method.ws is not None and method.ws.state.resolved["mug 1", "location"] == "table 1"
