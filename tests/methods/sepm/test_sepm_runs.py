@@ -98,7 +98,7 @@ EVOLVING: dict[str, Any] = {
         **GAMES,
         "families": ["pick_heat_then_place_in_recep", "pick_cool_then_place_in_recep"],
         "games_per_family": 18,
-        "max_steps": 24,
+        "max_steps": 22,
         "repeat": 3,
     },
     "models": {**scripted("reader", luck=0.6, hasty=1.0), "name": "scripted-reader"},
