@@ -26,6 +26,7 @@ _FAILURE = re.compile(r"^\[records ([\d, ]+)\] (.*)$", re.MULTILINE)
 _NUMBERS = re.compile(r"\s*\b\d+\b")
 _WORD = re.compile(r"\w+")
 _PREPOSITION = {"take": " from ", "clean": " with ", "heat": " with ", "cool": " with ", "move": " to "}
+HOUSEHOLD = ("put", "find", "look", "examine", "clean", "heat", "cool")  # how ALFWorld's goals begin
 _NOW = re.compile(r"Your subtask now: (\S+): ([^;\n]+)")
 
 
@@ -45,7 +46,8 @@ def with_header(call: Call, text: str) -> str:
     user = "\n".join(m["content"] for m in call.messages if m["role"] == "user")
     found = _NOW.search(user)
     node, goal = (found[1], found[2]) if found else ("none", text.strip().splitlines()[0])
-    if not found and (part := user.rpartition("Your part: ")[2].partition("\n")[0]):
+    if not found and "Your part: " in user:
+        part = user.rpartition("Your part: ")[2].partition("\n")[0]
         # prose: the sentence that the action fits best, else the first
         node = goal = max(part.split(". "), key=lambda sentence: _overlap(text, sentence))
     return json.dumps({"node": node, "goal": f"Now: {goal}"[:120]}) + "\n" + text
@@ -120,7 +122,7 @@ def _post(action: str) -> list[dict[str, Any]]:
 def _actions(goal: str) -> list[str]:
     """The steps to a goal of ALFWorld's kind, else the goal's own clauses."""
     steps = plan_from_goal(goal).steps
-    if not steps:
+    if not steps or goal.lower().split()[0] not in HOUSEHOLD:
         return [part.strip(" .") for part in re.split(r"\bthen\b|;", goal) if part.strip(" .")] or [goal]
     return [f"{verb} {_PREPOSITION.get(verb, ' ').join(types)}" for verb, types in steps]
 

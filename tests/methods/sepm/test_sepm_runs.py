@@ -92,6 +92,28 @@ def test_each_row_passes_with_the_embedded_model(row: str, tmp_path: Path) -> No
     assert sum(usage.calls for usage in RunView(directory).usage("role")) < 20
 
 
+@pytest.mark.parametrize(("policy", "trials"), [("probation", 0), ("source", 1), ("replay", 1), ("none", 0)])
+def test_each_trial_policy_records_its_trials_r34_r35(policy: str, trials: int, tmp_path: Path) -> None:
+    """SEPM-R34, SEPM-R35, AMB-1: on one task; a rehearsal's calls are of phase `validate` and its steps are not the task's."""
+    view = RunView(alfworld(tmp_path, method={"name": "sepm", "trial_policy": policy}, run={"tasks": 1}))
+    (found,) = inspect_run(view)["candidates"]
+    assert [t["policy"] for t in found["trials"]] == [policy] * trials
+    assert (found["status"] == "promoted") is bool(trials)
+    validating = [usage for usage in view.usage("phase") if usage.group == ("validate",)]
+    assert len(validating) == (policy == "replay")
+    (result,) = view.tasks()
+    acting = sum(usage.calls for usage in view.usage("phase") if usage.group == ("act",))
+    assert result.steps == acting
+    if policy == "replay":
+        assert validating[0].calls == result.steps and "rehearsal_step" in (view.directory / "events.jsonl").read_text()
+
+
+@pytest.mark.parametrize("host", ["dylan", "dylan_original", "autogen_selector", "single"])
+def test_it_runs_under_every_host(host: str, tmp_path: Path) -> None:
+    view = RunView(alfworld(tmp_path, host={"name": host}, run={"tasks": 2}))
+    assert all(result.success and result.error is None for result in view.tasks())
+
+
 # --- evolution --------------------------------------------------------------------------------------------------------
 EVOLVING: dict[str, Any] = {
     "env": {
