@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 _ORDER = re.compile(r"\d+(?:\s*>\s*\d+)+")
-_LIST = re.compile(r"\[\[([^\[\]]*)\]\]")
+_RATINGS = re.compile(r"\[\[([-\d,\s]*)\]\][\s.]*$")
 _PAIR = re.compile(r"\[\s*(\d+)\s*,\s*(\d+)\s*\]")
 _INTEGER = re.compile(r"-?\d+")
 HIGHEST_RATING = 5
@@ -56,16 +56,15 @@ def _most_frequent(answers: Sequence[str]) -> tuple[str, int]:
 
 
 def parse_ratings(text: str, expected: int) -> tuple[int, ...] | None:
-    """The ratings in the last `[[…]]` of a reply; None unless there are exactly `expected`."""
-    found = _LIST.findall(text)
-    ratings = tuple(int(number) for number in _INTEGER.findall(found[-1])) if found else ()
+    """The ratings in the `[[…]]` that ends a reply; None unless there are exactly `expected`."""
+    found = _RATINGS.search(text)
+    ratings = tuple(int(number) for number in _INTEGER.findall(found[1])) if found else ()
     return ratings if found and len(ratings) == expected else None
 
 
 def without_ratings(text: str) -> str:
-    """A reply without its `[[…]]`, lines that held nothing else being dropped."""
-    lines = [(line, _LIST.sub("", line)) for line in text.splitlines()]
-    return "\n".join(rest.rstrip() for line, rest in lines if rest.strip() or not line.strip()).strip()
+    """A reply without the `[[…]]` of numbers that ends it. Brackets anywhere else (code has them) stay."""
+    return _RATINGS.sub("", text).rstrip()
 
 
 def edge_weights(ratings: Sequence[int] | None, upstream: int) -> tuple[float, ...]:

@@ -161,7 +161,7 @@ class _Forward:
 
         def read(text: str) -> str:
             heard[:] = [text]
-            return arithmetic.without_ratings(text)
+            return arithmetic.without_ratings(text) if before or self.session.action_mode == "line" else text
 
         note = ""
         if before:

@@ -77,7 +77,14 @@ class TestImportance:
 class TestParsing:
     @pytest.mark.parametrize(
         ("text", "expected"),
-        [("look\n[[3, 4]]", (3, 4)), ("[[1,2]] then [[5,5]]", (5, 5)), ("[[3]]", None), ("none", None), ("[[]]", None)],
+        [
+            ("look\n[[3, 4]]", (3, 4)),
+            ("[[1,2]] then [[5,5]].", (5, 5)),
+            ("x = [[1, 2]]\nprint(x)", None),
+            ("[[3]]", None),
+            ("none", None),
+            ("[[]]", None),
+        ],
     )
     def test_ratings(self, text: str, expected: tuple[int, ...] | None) -> None:
         assert arithmetic.parse_ratings(text, 2) == expected
@@ -85,6 +92,10 @@ class TestParsing:
     def test_the_action_is_what_is_left_without_them(self) -> None:
         assert arithmetic.without_ratings("press red\n[[3, 4]]") == "press red"
         assert arithmetic.without_ratings("press red [[1]]") == "press red"
+
+    def test_brackets_of_code_stay(self) -> None:
+        code = '```python\nx = df[["a", "b"]].values[[0, 1]]\nprint(x)\n```'
+        assert arithmetic.without_ratings(f"{code}\n[[4, 2]]") == code and arithmetic.without_ratings(code) == code
 
     @pytest.mark.parametrize(
         ("text", "best"), [("[2, 4]", (1, 3)), ("best: [1,1] or [3, 1]", (2, 0)), ("[1, 5]", None), ("", None)]
