@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.errors import MemArenaError, UserError
 
+DEFAULT_ROOT = Path("results/runs")
 EPILOG = """examples:
   memarena run experiment=demo                      three memories on three small tasks, with the embedded model
   memarena run method=generative models=gpt-5-mini  one stream
@@ -53,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("--format", choices=("markdown", "csv", "latex"), default="markdown")
 
     for command in (show, memory, listing, table):
-        command.add_argument("--root", type=Path, default=Path("results/runs"), help="where the runs are (default %(default)s)")
+        command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
 
     doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
     doctor.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="check only what this configuration needs")
@@ -64,25 +67,49 @@ def _parser() -> argparse.ArgumentParser:
 def guarded(work: Callable[[], int]) -> int:
     """Run `work`; an error that we know becomes one line on stderr and an exit code, never a traceback."""
     try:
-        return work()
+        code = work()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except UserError as error:
-        print(f"memarena: {error}", file=sys.stderr)
+        _complain(f"memarena: {error}")
         return 2
     except MemArenaError as error:
-        print(f"memarena: {error}", file=sys.stderr)
+        _complain(f"memarena: {error}")
         return 1
     except KeyboardInterrupt:
-        print("memarena: interrupted; what was committed is kept, the same command continues.", file=sys.stderr)
+        _complain("memarena: interrupted; what was committed is kept, the same command continues.")
         return 130
     except BrokenPipeError:
         # the reader of our output has gone (`| head`): not an error, but nothing more can be written
-        sys.stderr.close()
+        _silence()
         return 0
+    except OSError as error:
+        # a disk, a file or an output that fails is the machine's affair: no page of Python for it
+        _silence()
+        _complain(f"memarena: {type(error).__name__}: {error}")
+        return 1
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _silence() -> None:
+    """Whatever is still in stdout's buffer cannot be written, and Python would say so once more at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
-    args = parser.parse_args(arguments)
+    args, rest = parser.parse_known_args(arguments)
+    # argparse takes positional words only in one row; `memarena run method=none -m run.seed=0,1` is as good as any order
+    if rest and not (hasattr(args, "overrides") and all("=" in word and not word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        args.overrides += rest
     if args.version:
         from harness import __version__
 
@@ -110,6 +137,14 @@ def _run(args: argparse.Namespace) -> int:
 def _directory(args: argparse.Namespace) -> Path:
     given = Path(args.run)
     return given if given.exists() else args.root / args.run
+
+
+def _root(args: argparse.Namespace) -> Path:
+    """The folder of runs; the default one need not exist yet."""
+    root: Path = args.root
+    if not root.is_dir() and root != DEFAULT_ROOT:
+        raise UserError(f"There is no folder {root}.", "Say where the runs are with --root.")
+    return root
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -143,7 +178,7 @@ def _list(args: argparse.Namespace) -> int:
 
     from harness.report.listing import listing, render
 
-    found = listing(args.root)
+    found = listing(_root(args))
     print(json.dumps(found, indent=1, ensure_ascii=False) if args.json else render(found))
     return 0
 
@@ -151,7 +186,7 @@ def _list(args: argparse.Namespace) -> int:
 def _table(args: argparse.Namespace) -> int:
     from harness.report.tables import build
 
-    table = build(args.table, args.root, env=args.env, models=args.models)
+    table = build(args.table, _root(args), env=args.env, models=args.models)
     print({"markdown": table.to_markdown, "csv": table.to_csv, "latex": table.to_latex}[args.format]())
     return 0
 

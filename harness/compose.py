@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, MemArenaError
 from harness.registry import did_you_mean
 
 GROUPS = ("host", "method", "env", "models", "run")
@@ -47,9 +47,16 @@ def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Point, bool],
     import hydra
     from hydra.core.hydra_config import HydraConfig
 
+    errors: list[MemArenaError] = []
+
     def call(cfg: Any) -> None:
         node = HydraConfig.get()
-        job(unpack(cfg, node), str(node.mode).endswith("MULTIRUN"))
+        try:
+            point = unpack(cfg, node)
+        except MemArenaError as error:  # raised in here, Hydra would print lines of its own before ours
+            errors.append(error)
+            return
+        job(point, str(node.mode).endswith("MULTIRUN"))
 
     # Hydra's own reporting prints a page and exits; with this it raises, and we print one line
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -61,6 +68,8 @@ def sweep(overrides: Sequence[str], multirun: bool, job: Callable[[Point, bool],
             decorated()
     finally:
         sys.argv = saved
+    if errors:
+        raise errors[0]
 
 
 def compose_one(overrides: Sequence[str]) -> Point:
@@ -87,6 +96,9 @@ def unpack(cfg: Any, hydra: Any) -> Point:
         raise ConfigError(str(error).splitlines()[0]) from error
     assert isinstance(values, dict)
     choices = {group: chosen[group] for group in GROUPS if group in chosen}
+    for group in GROUPS:
+        if group not in choices:
+            raise ConfigError(f"{group} is not set to one of its choices.", f"There are: {', '.join(_available(group))}.")
     experiment = chosen.get("experiment")
     bases = {group: base for group in GROUPS if group in choices and (base := _yaml(group, choices[group])) is not None}
     return {str(k): v for k, v in values.items()}, choices, bases, experiment
@@ -121,6 +133,9 @@ def _clear_errors() -> Iterator[None]:
         if isinstance(error.__cause__, ConfigKeyError | ConfigAttributeError):
             raise _unknown_key(error.__cause__) from error
         raise ConfigError(" ".join(str(error).split()).rstrip(".") + ".") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # Hydra itself stumbles over some overrides, such as a group set to null or to a list
+        raise ConfigError(f"This configuration cannot be composed: {' '.join(str(error).split())}.") from error
 
 
 def _available(group: str) -> list[str]:
@@ -136,4 +151,4 @@ def _unknown_key(error: Any) -> ConfigError:
     if not parent:
         known = [*known, *(path.name for path in conf_dir().iterdir() if path.is_dir())]
         known = [name for name in known if name != "hydra"]
-    return ConfigError(f"Unknown key {key}.", did_you_mean(last, known) if known else "")
+    return ConfigError(f"Unknown key {key}.", did_you_mean(last, sorted(set(known))) if known else "")

@@ -7,6 +7,7 @@ unknown name is one ConfigError that names the key and the nearest valid one.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from harness.registry import Registry, did_you_mean, environments, hosts, method
 from harness.store.identity import leaves
 
 T = TypeVar("T")
+
+LONGEST_NAME = 150  # characters of a derived directory name; file systems allow 255 bytes
+LARGEST_SEED = 2**32  # the last task's seed, seed × 1000003 + i, must fit into SQLite's integers
 
 # Fields that change how a run is carried out, but not what it measures, say so in their metadata.
 RUN_OPTION: dict[str, Any] = {"identity": False}
@@ -86,7 +90,10 @@ class StreamConfig:
             parts.append(f"n{self.run.tasks}")
         if self.variant:
             parts.append(re.sub(r"[^A-Za-z0-9.=_]+", "+", self.variant))
-        return "-".join(parts)
+        name = "-".join(parts)
+        if len(name) <= LONGEST_NAME:
+            return name
+        return f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def identity_part(value: Any) -> Any:
@@ -145,6 +152,9 @@ def resolve(
     for group in values:
         if group not in GROUPS:
             raise ConfigError(f"Unknown key {group}.", did_you_mean(group, list(GROUPS)))
+    for group in GROUPS:
+        if not isinstance(values.get(group), Mapping):
+            raise ConfigError(f"The configuration has no {group}.", f"Choose one: {group}=….")
     host_class, host = _load(hosts(), values["host"], "host")
     method_class, method = _load(methods(), values["method"], "method")
     env_class, env = _load(environments(), values["env"], "env")
@@ -168,6 +178,10 @@ def _variant(loaded: Mapping[str, Any], bases: Mapping[str, Mapping[str, Any]], 
     return ", ".join(found)
 
 
+def _is_name(part: str) -> bool:
+    return part == part.strip() and part.isprintable() and part not in ("", ".", "..") and len(part.encode()) <= 200
+
+
 def check_run(run: RunConfig) -> None:
     """Reject values of the right type that make no sense."""
     if run.replay.mode not in ("off", "record", "replay", "auto"):
@@ -178,11 +192,11 @@ def check_run(run: RunConfig) -> None:
         raise ConfigError(f"run.order is {run.order!r}.", "Use official or shuffled:<seed>.")
     if run.tasks is not None and run.tasks < 1:
         raise ConfigError(f"run.tasks is {run.tasks}.", "Use a positive number, or null for all tasks.")
-    if run.seed < 0:
-        raise ConfigError(f"run.seed is {run.seed}.", "Use a number from 0 on.")
+    if not 0 <= run.seed <= LARGEST_SEED:
+        raise ConfigError(f"run.seed is {run.seed}.", f"Use a number from 0 to {LARGEST_SEED}.")
     if run.progress not in ("auto", "bar", "lines", "off"):
         raise ConfigError(f"run.progress is {run.progress!r}.", did_you_mean(run.progress, ["auto", "bar", "lines", "off"]))
-    if run.name is not None and not all(part not in ("", ".", "..") for part in run.name.split("/")):
-        raise ConfigError(f"run.name is {run.name!r}.", "Use a relative path without empty parts and without dots alone.")
+    if run.name is not None and not all(_is_name(part) for part in run.name.split("/")):
+        raise ConfigError(f"run.name is {run.name!r}.", "Use a relative path of printable names, without empty parts and '..'.")
     if run.infra_retries < 0 or run.max_infra_failures < 1:
         raise ConfigError("run.infra_retries must be 0 or more, run.max_infra_failures 1 or more.")

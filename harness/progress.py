@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import IO, Any
 
@@ -18,8 +19,10 @@ class Progress:
     """Implements `harness.stream.Observer`. `mode` is auto, bar, lines or off; `total` the number of tasks."""
 
     def __init__(self, mode: str, name: str, total: int, done: int, score_sum: float, out: IO[str] | None = None) -> None:
-        self.out = out or sys.stderr
+        self.out = out or sys.stderr  # None where the caller closed it
         self.name, self.total, self.done, self.score_sum = name, total, done, score_sum
+        if self.out is None:
+            mode = "off"
         self.mode = mode if mode != "auto" else "bar" if self.out.isatty() else "lines"
         self._bar: Any = None
         if self.mode == "bar":
@@ -28,9 +31,17 @@ class Progress:
             self._bar = tqdm(total=total, initial=done, desc=name, unit="task", file=self.out, dynamic_ncols=True)
 
     def task_done(self, row: TaskRow, store: Store) -> None:
+        """A display that cannot be written to (a full or closed stderr) is given up; the stream goes on."""
+        try:
+            self._show(row, store)
+        except (OSError, ValueError):
+            self.mode, self._bar = "off", None
+
+    def _show(self, row: TaskRow, store: Store) -> None:
         self.done += 1
         self.score_sum += row.score
-        _, tokens, _ = store.spent()
+        spent = store.spent()
+        tokens = spent.input_tokens + spent.output_tokens
         cost = store.db.execute(
             "SELECT CASE WHEN sum(ok AND cost_usd IS NULL) = 0 THEN sum(cost_usd) END FROM ledger"
         ).fetchone()[0]
@@ -47,11 +58,13 @@ class Progress:
 
     def task_failed(self, position: int, task: Task, error: str) -> None:
         if self.mode != "off":
-            self._line(f"{position + 1}/{self.total} {task.task_id}: infrastructure failure, not counted: {error}")
+            with contextlib.suppress(OSError, ValueError):
+                self._line(f"{position + 1}/{self.total} {task.task_id}: infrastructure failure, not counted: {error}")
 
     def close(self) -> None:
         if self._bar is not None:
-            self._bar.close()
+            with contextlib.suppress(OSError, ValueError):
+                self._bar.close()
 
     def _line(self, text: str) -> None:
         if self._bar is not None:

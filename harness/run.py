@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -91,6 +92,7 @@ def play(prepared: Prepared) -> int:
     limits = Limits()
     with ExitStack() as stack:
         store = stack.enter_context(Store(directory))
+        _claim(store, cell)
         gateway = gateway_of(cell, directory, limits)
         stack.callback(gateway.close)
         previous = manifest.read(directory)
@@ -98,7 +100,7 @@ def play(prepared: Prepared) -> int:
         done, score = store.db.execute("SELECT count(*), coalesce(sum(score), 0) FROM task").fetchone()
         progress = Progress(cell.config.run.progress, directory.name, len(cell.tasks), done, score)
         stack.callback(progress.close)
-        stack.enter_context(_interruptible())
+        stack.enter_context(interruptible())
         result = Stream(cell, store, gateway, limits, progress).play()
         # what the gateway learnt of the endpoints on the way belongs into the record; estimates of earlier processes count too
         written = manifest.read(directory)
@@ -111,15 +113,35 @@ def play(prepared: Prepared) -> int:
     return EXIT_OK
 
 
+def _claim(store: Store, cell: Cell) -> None:
+    """The results belong to a cell even where the manifest beside them was lost or exchanged."""
+    kept = store.get("identity")
+    if kept is None:
+        store.put("identity", cell.identity)
+    elif kept != cell.identity:
+        raise IdentityError(
+            f"The results in {store.directory} are those of another cell ({kept[:12]}…, this is {cell.identity[:12]}…).",
+            "Give this run a name of its own (run.name=…), or remove that directory.",
+        )
+
+
+_PATIENCE = 5.0  # seconds in which a repeated interrupt is taken for the same one
+
+
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM end the stream in good order, wherever it is.
 
-    A handler of our own keeps asyncio from installing one that waits for the running callback, i.e. for the model.
+    A handler of our own keeps asyncio from installing one that waits for the running callback, i.e. for the model. A second
+    signal soon after the first does not disturb the good order.
     """
+    last = float("-inf")
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
+        nonlocal last
+        if time.monotonic() - last > _PATIENCE:
+            last = time.monotonic()
+            raise KeyboardInterrupt(signal.Signals(number).name)
 
     previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

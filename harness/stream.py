@@ -81,11 +81,14 @@ class Stream:
         """Play every task that has no result yet. Raises what stops the stream; what was committed stays."""
         self.store.recover()
         finished = self.store.finished_positions()
-        calls, tokens, usd = self.store.spent()
+        before = self.store.spent()
+        used = Spent(
+            before.answered, before.input_tokens + before.output_tokens, before.cost_usd or 0.0, before.seconds, before.steps
+        )
         run = self.cell.config.run
         result = StreamResult(0, len(finished), 0)
         in_a_row = 0
-        with self.limits.scope("stream", run.limits.stream, used=Spent(calls=calls, tokens=tokens, usd=usd)):
+        with self.limits.scope("stream", run.limits.stream, used=used):
             for position, task in enumerate(self.cell.tasks):
                 if position in finished:
                     continue
@@ -154,7 +157,7 @@ class Stream:
         cell, seed = self.cell, case_seed(self.cell.config.run.seed, task.index)
         environment, host = cell.environment, cell.host
         with environment.open(task, seed) as inner, self.limits.scope("task", cell.config.run.limits.task):
-            log = partial(_log, self.store, position)
+            log = partial(self.store.log, position)
             session = RecordedSession(task, inner, memory, self.limits, log, environment.max_steps)
             stage = self._stage = Stage(cell, self.limits, log, task, seed, session)
             info = TaskInfo(task, seed, oracle=partial(environment.oracle, task), choices=lambda: stage.session.choices)
@@ -208,10 +211,6 @@ class Stream:
                 f"The ledger holds {ledger} (calls, input, output tokens), the gateway counted {counted}.",
                 "This is a bug of MemArena; the task was not committed. Please report it with events.jsonl.",
             )
-
-
-def _log(store: Store, position: int, kind: str, content: Mapping[str, Any]) -> None:
-    store.events.append(kind, {"position": position, **content})
 
 
 def _tolerate(work: Callable[[], None]) -> str | None:

@@ -12,33 +12,27 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from harness.contracts import Task
-from harness.errors import MemArenaError, RunBusyError, StorageError
+from harness.errors import MemArenaError, RunBusyError, StorageError, UserError
 from harness.models.ledger import IN_PROCESS, LedgerRow
 from harness.store.events import EventLog, read_events
-from harness.store.schema import SCHEMA_VERSION, AttemptKind, TaskRow, insert_statement, statements
+from harness.store.schema import SCHEMA_VERSION, AttemptKind, Spending, TaskRow, insert_statement, statements
 
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM}
 _STORAGE_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
-@dataclass(frozen=True)
-class Spending:
-    """What an attempt cost. `cost_usd` is None as soon as one successful call has no known price."""
-
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
-
-
-_SUMS = "count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), sum(cost_usd)"
+_SUMS = (
+    "count(*), coalesce(sum(usage_source IS NOT NULL), 0), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
+    " sum(cost_usd)"
+)
 _BILLED = f"id > ? AND endpoint != '{IN_PROCESS}'"  # what is computed in this process is no spending
 
 
@@ -63,20 +57,45 @@ def _disk() -> Iterator[None]:
         raise
 
 
+def _spending_of(events: Sequence[Mapping[str, Any]]) -> Spending:
+    """What the logged events of an attempt add up to."""
+    calls = [event for event in events if event["event"] == "model_call" and event.get("endpoint") != IN_PROCESS]
+    answered = [call for call in calls if call.get("usage_source") is not None]
+    costs = [call.get("cost_usd") for call in answered]
+    return Spending(
+        len(calls),
+        len(answered),
+        sum(call.get("input_tokens", 0) for call in answered),
+        sum(call.get("output_tokens", 0) for call in answered),
+        None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
+        sum(event["event"].endswith("step") for event in events),
+        0.0,
+    )
+
+
 class Store:
     """The writing side of a run directory. Use as a context manager; implements `harness.models.ledger.LedgerSink`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        with _disk():
-            directory.mkdir(parents=True, exist_ok=True)
-            self._lock = self._acquire()
-            try:
-                self.events = EventLog(directory / "events.jsonl")
-                self.db = self._connect()
-            except BaseException:
-                os.close(self._lock)
-                raise
+        try:
+            with _disk():
+                directory.mkdir(parents=True, exist_ok=True)
+                self._lock = self._acquire()
+                try:
+                    self.events = EventLog(directory / "events.jsonl")
+                    self.db = self._connect()
+                except BaseException:
+                    os.close(self._lock)
+                    raise
+        except OSError as error:
+            raise UserError(
+                f"Cannot use {directory}: {error.strerror} ({error.filename}).", "Choose another run.root."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise UserError(
+                f"{directory / 'stream.sqlite'} is damaged: {error}.", "Restore it, or remove the run's directory to start anew."
+            ) from error
         self._mutex = threading.RLock()
         self._open_attempt: tuple[int, int] | None = None
         self._insert_ledger = insert_statement("ledger", LedgerRow)
@@ -146,39 +165,39 @@ class Store:
         found = self.db.execute("SELECT 1 FROM ledger WHERE kind = 'chat' AND ok AND usage_source != 'provider' LIMIT 1")
         return found.fetchone() is not None
 
-    def spent(self) -> tuple[int, int, float]:
-        """Calls, tokens and dollars of all attempts so far, abandoned ones included: they were paid for."""
+    def spent(self) -> Spending:
+        """The sums of all attempts so far, abandoned ones included: they were paid for. An unknown cost counts as 0 here."""
         row = self.db.execute(
-            "SELECT coalesce(sum(calls), 0), coalesce(sum(input_tokens + output_tokens), 0), coalesce(sum(cost_usd), 0)"
-            " FROM attempt"
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(answered), 0), coalesce(sum(input_tokens), 0),"
+            " coalesce(sum(output_tokens), 0), coalesce(sum(cost_usd), 0.0), coalesce(sum(steps), 0),"
+            " coalesce(sum(seconds), 0.0) FROM attempt"
         ).fetchone()
-        return int(row[0]), int(row[1]), float(row[2])
+        return Spending(*row)
 
     def recover(self) -> int:
-        """Account for an attempt that a killed process left behind; return how many there were.
+        """Account for attempts that a killed process left behind; return how many there were.
 
-        Everything after the offset of the last commit belongs to an attempt that never committed.
+        Everything after the offset of the last commit belongs to an attempt that never committed. A log that is shorter than
+        that was cut by somebody; then all of it is looked at. What the table knows already is not counted again.
         """
+        offset = int(self.get("events_offset") or 0)
+        known = set(self.db.execute("SELECT position, number FROM attempt"))
         found: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-        for event in read_events(self.events.path, int(self.get("events_offset") or 0)):
-            if event["event"] == "attempt_start":
-                found[event["position"], event["attempt"]] = []
-            elif event["event"] == "model_call" and found and event["endpoint"] != IN_PROCESS:
-                found[next(reversed(found))].append(event)
-        for (position, number), calls in found.items():
-            costs = [call["cost_usd"] for call in calls]
+        current: list[Mapping[str, Any]] = []
+        for event in read_events(self.events.path, offset if offset <= self.events.offset else 0):
+            if event["event"] == "attempt_start" and {"position", "attempt"} <= event.keys():
+                current = found.setdefault((event["position"], event["attempt"]), [])
+            elif event["event"] in ("model_call", "step", "rehearsal_step"):
+                current.append(event)
+        lost = {key: events for key, events in found.items() if key not in known}
+        for (position, number), events in lost.items():
+            spending = _spending_of(events)
             with _disk():
-                self.events.append("attempt_aborted", {"position": position, "attempt": number, "calls": len(calls)})
+                self.events.append("attempt_aborted", {"position": position, "attempt": number, "calls": spending.calls})
                 self._begin()
-                spending = Spending(
-                    len(calls),
-                    sum(call["input_tokens"] for call in calls),
-                    sum(call["output_tokens"] for call in calls),
-                    None if not costs or None in costs else sum(costs),
-                )
                 self._insert_attempt(position, number, "aborted", "the process died", spending)
                 self._commit()
-        return len(found)
+        return len(lost)
 
     # --- one attempt --------------------------------------------------------------------------------------------------
     def begin(self, position: int, task: Task) -> int:
@@ -187,18 +206,25 @@ class Store:
             number = 1 + int(self.db.execute("SELECT count(*) FROM attempt WHERE position = ?", (position,)).fetchone()[0])
             self.events.append("attempt_start", {"position": position, "attempt": number, "task_id": task.task_id})
             self._begin()
-            self._open_attempt = position, number
+            self._open_attempt, self._steps, self._started = (position, number), 0, time.monotonic()
             self._first_ledger_id = int(self.db.execute("SELECT coalesce(max(id), 0) FROM ledger").fetchone()[0])
             self._guard(True)
         return number
 
+    def log(self, position: int, kind: str, content: Mapping[str, Any]) -> None:
+        """Write an event of the open attempt; steps of the environment are counted."""
+        self._steps += kind.endswith("step")
+        with _disk():
+            self.events.append(kind, {"position": position, **content})
+
     def spending(self) -> Spending:
-        """The sums of the ledger rows of the open attempt."""
+        """The sums of the ledger rows of the open attempt, its steps and its time so far."""
         row = self.db.execute(f"SELECT {_SUMS} FROM ledger WHERE {_BILLED}", (self._first_ledger_id,)).fetchone()
         unknown = self.db.execute(
             f"SELECT 1 FROM ledger WHERE {_BILLED} AND ok AND cost_usd IS NULL LIMIT 1", (self._first_ledger_id,)
         ).fetchone()
-        return Spending(int(row[0]), int(row[1]), int(row[2]), None if unknown or row[3] is None else float(row[3]))
+        calls, answered, inp, out, cost = row
+        return Spending(calls, answered, inp, out, None if unknown else cost, self._steps, time.monotonic() - self._started)
 
     def commit(self, row: TaskRow, seconds: float, cpu_seconds: float) -> None:
         """Commit the open attempt: result, ledger rows and memory tables become visible together."""
@@ -262,6 +288,5 @@ class Store:
         self.db.execute("COMMIT")
 
     def _insert_attempt(self, position: int, number: int, kind: AttemptKind, error: str | None, spending: Spending) -> None:
-        self.db.execute(
-            "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (position, number, kind, error, *astuple(spending))
-        )
+        values = (position, number, kind, error, *astuple(spending))
+        self.db.execute(f"INSERT INTO attempt VALUES ({', '.join('?' * len(values))})", values)

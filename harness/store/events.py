@@ -71,5 +71,7 @@ def read_events(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
             try:
                 event = json.loads(line)
             except ValueError:
+                event = None
+            if not isinstance(event, dict) or "event" not in event:
                 event = {"event": "torn", "text": line.decode("utf-8", "replace").rstrip("\n")}
             yield event

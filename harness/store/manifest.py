@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.errors import UserError
 
 SCHEMA_VERSION = 1
 _PACKAGES = (
@@ -63,12 +64,17 @@ def session() -> dict[str, Any]:
 
 
 def read(directory: Path) -> dict[str, Any] | None:
-    """The manifest in `directory`, or None."""
+    """The manifest in `directory`, or None. Raises UserError where it is damaged."""
     path = directory / "manifest.json"
     if not path.is_file():
         return None
-    loaded = json.loads(path.read_text())
-    assert isinstance(loaded, dict)
+    try:
+        loaded = json.loads(path.read_text())
+        missing = [key for key in ("identity", "cell", "labels", "tasks") if key not in loaded]
+        if not isinstance(loaded, dict) or missing:
+            raise ValueError(f"it has no {', '.join(missing)}" if missing else "it is no object")
+    except (ValueError, TypeError, OSError) as error:
+        raise UserError(f"{path} is damaged: {error}.", "Restore it, or remove the run's directory.") from error
     return loaded
 
 

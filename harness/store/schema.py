@@ -45,6 +45,22 @@ class TaskRow:
     late: bool
 
 
+@dataclass(frozen=True)
+class Spending:
+    """What an attempt cost. `calls` counts ledger rows, `answered` those that carry usage (and count against limits);
+    `cost_usd` is None as soon as one answered call has no known price; `steps` are environment steps, `seconds` wall time (0
+    for an attempt whose process died: nobody measured it).
+    """
+
+    calls: int
+    answered: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    steps: int
+    seconds: float
+
+
 _TYPES = {"int": "INTEGER", "bool": "INTEGER", "float": "REAL"}
 
 
@@ -65,9 +81,8 @@ def statements() -> tuple[str, ...]:
         f"CREATE TABLE task ({_columns(TaskRow)}, PRIMARY KEY (position))",
         f"CREATE TABLE ledger (id INTEGER PRIMARY KEY, {_columns(LedgerRow)})",
         "CREATE INDEX ledger_digest ON ledger (digest, ok)",
-        "CREATE TABLE attempt (position INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, error TEXT,"
-        " calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_usd REAL,"
-        " PRIMARY KEY (position, number))",
+        f"CREATE TABLE attempt (position INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, error TEXT,"
+        f" {_columns(Spending)}, PRIMARY KEY (position, number))",
         "CREATE TABLE timing (position INTEGER PRIMARY KEY, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL)",
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
+from harness.store import manifest
 from harness.store.schema import TaskRow
 
 # Columns of the ledger that usage may be grouped by.
@@ -49,26 +50,35 @@ class RunView:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """See harness.store.manifest for the fields."""
-        loaded = json.loads((self.directory / "manifest.json").read_text())
-        assert isinstance(loaded, dict)
+        loaded = manifest.read(self.directory)
+        assert loaded is not None  # __init__ has seen the file
         return loaded
 
     def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
         path = self.directory / "stream.sqlite"
         if not path.exists():
             return []
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
-            db.row_factory = sqlite3.Row
-            return db.execute(sql, parameters).fetchall()
+        try:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
+                db.row_factory = sqlite3.Row
+                return db.execute(sql, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise UserError(f"{path} is damaged: {error}.", "Restore it, or remove the run's directory.") from error
 
     def tasks(self) -> list[TaskRow]:
         """The committed results by position."""
         found = []
         for row in self._rows("SELECT * FROM task ORDER BY position"):
             values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - sqlite3.Row is not a mapping
-            values.update(success=bool(row["success"]), late=bool(row["late"]), metrics=json.loads(row["metrics"]))
+            values.update(success=bool(row["success"]), late=bool(row["late"]), metrics=self._metrics(row["metrics"]))
             found.append(TaskRow(**values))
         return found
+
+    def _metrics(self, text: str) -> dict[str, Any]:
+        try:
+            return dict(json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{self.directory / 'stream.sqlite'} is damaged: a result's metrics are not JSON.") from error
 
     def usage(self, *by: str, method_only: bool = False) -> list[UsageRow]:
         """Ledger totals grouped by columns of USAGE_GROUPS (none: one row in all).
@@ -95,7 +105,8 @@ class RunView:
         return found
 
     def attempts(self) -> list[dict[str, Any]]:
-        """All attempts: position, number, kind (committed, infra_failure, aborted, stopped), error, calls, tokens, cost."""
+        """All attempts: position, number, kind (committed, infra_failure, aborted, stopped), error, and
+        the fields of `harness.store.schema.Spending`."""
         return [dict(row) for row in self._rows("SELECT * FROM attempt ORDER BY position, number")]
 
     def infra_failures(self) -> list[int]:
@@ -119,5 +130,6 @@ class RunView:
 
 def find_runs(root: Path) -> Iterator[RunView]:
     """All runs below `root`, by path."""
-    for manifest in sorted(root.glob("**/manifest.json")):
-        yield RunView(manifest.parent)
+    for path in sorted(root.glob("**/manifest.json")):
+        if path.is_file():
+            yield RunView(path.parent)
