@@ -13,13 +13,13 @@ import importlib.util
 import json
 import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 from harness.contracts import Problem, TaskInfo, Usage
-from harness.errors import ConfigError, ContextOverflow, ModelSetupError, ProviderError, ProviderTimeout
+from harness.errors import ConfigError, ContextOverflow, ModelSetupError, ProviderError
 from harness.models.backends.base import Answer, Request
+from harness.models.backends.generation import Generation
 from harness.models.backends.grammar import choice_grammar
 from harness.models.config import EndpointConfig
 
@@ -61,6 +61,8 @@ class EmbeddedBackend:
         self._server: Any = None
         self._sha256: str | None = None
         self._episode_begun = False
+        self._running: Generation | None = None
+        self._closed = False
         self._lock = threading.Lock()  # one call at a time: a slot holds one sequence
 
     def check(self) -> list[Problem]:
@@ -90,8 +92,16 @@ class EmbeddedBackend:
 
     def complete(self, request: Request) -> Answer:
         with self._lock:
+            if self._closed:
+                raise ModelSetupError("The embedded model is closed.")
             server = self._load()  # once; loading is not on the call's clock
-            chunks = _run(server, self._body(request), request.timeout_s)
+            self._running = Generation(server.handle_chat_completions, self._body(request))
+            try:
+                chunks = self._running.chunks(request.timeout_s)
+            finally:
+                if self._running.runs:  # it ignored the request to stop: nothing can be asked of this server any more
+                    self._server = None
+                self._running = None
         return self._answer(chunks)
 
     def embed(self, request: Request) -> Answer:
@@ -101,6 +111,11 @@ class EmbeddedBackend:
         )
 
     def close(self) -> None:
+        """Stop what is being computed (for a thread that an interrupt left waiting); no call can be made afterwards."""
+        self._closed = True
+        running = self._running
+        if running is not None:
+            running.stop()
         self._server = None
 
     # --- one call -----------------------------------------------------------------------------------------------------------
@@ -202,28 +217,6 @@ def _start(path: Path | None, context: int, threads: int) -> Any:
     except RuntimeError as error:
         hint = "Is there memory for it? A smaller models.endpoints.<name>.context_window needs less."
         raise ModelSetupError(f"The model {path} cannot be loaded: {error}.", hint) from error
-
-
-def _run(server: Any, body: dict[str, Any], timeout_s: float) -> list[dict[str, Any]]:
-    """All chunks of the answer. The callback's True stops the computation: that is how a time-out kills a call."""
-    deadline = time.monotonic() + timeout_s
-    chunks: list[dict[str, Any]] = []
-    late = False
-
-    def receive(chunk: Any) -> bool:
-        nonlocal late
-        chunks.extend(chunk if isinstance(chunk, list) else [chunk])
-        late = time.monotonic() > deadline
-        return late
-
-    server.handle_chat_completions(body, receive)
-    if late and not any(_finished(chunk) for chunk in chunks):
-        raise ProviderTimeout(f"The embedded model did not finish within {timeout_s:.1f} s.")
-    return chunks
-
-
-def _finished(chunk: dict[str, Any]) -> bool:
-    return "error" in chunk or bool(chunk.get("usage"))
 
 
 def _version(package: str) -> str | None:
