@@ -59,7 +59,7 @@ data-kramabench: install ## download KramaBench: questions and data files of six
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench.memories
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.memories
 
 lint: install ## linter, format and types
 	$(BIN)/ruff check .
