@@ -18,7 +18,10 @@ NOT_THE_MEMORY = ("host.", "env.", "opt.")  # roles of the ledger that are no ca
 
 def inspect_run(view: RunView) -> dict[str, Any]:
     """The class's description of its store, and `calls`: the memory's own by role. Raises UserError where it has none to give."""
-    found = dict(_class_of(view).inspect(view.directory / "stream.sqlite", view.manifest["cell"]["method"]))
+    cls, path = _class_of(view), view.directory / "stream.sqlite"
+    if not path.exists():
+        raise UserError(f"{view.directory} holds no results yet.", "The same command that began it continues it.")
+    found = dict(cls.inspect(path, view.manifest["cell"]["method"]))
     found["calls"] = _calls(view, found.get("envelope") or {})
     return found
 

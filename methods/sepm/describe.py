@@ -215,7 +215,11 @@ def _procedure_text(procedure: Mapping[str, Any]) -> list[str]:
 
 
 def diagram(plain: Mapping[str, Any], style: str) -> str:
-    """A task's graph (as `TaskGraph.plain` gave it) in Mermaid or Graphviz form."""
+    """A task's graph (as `TaskGraph.plain` gave it) in Mermaid or Graphviz form; a plan in prose as comments."""
+    if "prose" in plain:
+        empty = "digraph plan {}" if style == "dot" else "flowchart LR"
+        mark = "//" if style == "dot" else "%%"
+        return "\n".join([empty, f"{mark} the textual control has no graph; its plan:", *(f"{mark} {s}" for s in plain["prose"])])
     nodes, edges = plain.get("nodes", []), plain.get("edges", [])
     if style == "dot":
         body = [f'  "{n["id"]}" [label="{_escaped(n)}"];' for n in nodes] + [f'  "{u}" -> "{w}";' for u, w in edges]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,38 @@ class TestVersions:
         assert second.commit_version("c1", base[1], procedure("second"), "update", 2) is None
         assert second.commit_version("c1", 2, procedure("second"), "update", 2) == 3
         assert [second.get("c1", v).title for v in (1, 2, 3)] == ["one", "first", "second"]
+
+    def test_threads_that_race_for_one_head_r31(self, tmp_path: Path) -> None:
+        """SEPM-R31 under real concurrency: in each of 20 rounds both start from the same head, and exactly one commits."""
+        path, rounds = tmp_path / "pool.sqlite", 20
+        setup = sqlite3.connect(path, isolation_level=None)
+        setup.execute("PRAGMA journal_mode = WAL")
+        pool(setup).commit_version("c1", None, procedure("start"), "create", 0)
+        barrier, won = threading.Barrier(2), [[], []]  # type: ignore[var-annotated]
+
+        def writer(who: int) -> None:
+            db = sqlite3.connect(path, isolation_level=None, timeout=30)
+            store = pool(db)
+            for number in range(rounds):
+                barrier.wait(30)
+                base = (store.head("c1") or (0, False))[0]
+                barrier.wait(30)
+                db.execute("BEGIN IMMEDIATE")
+                won[who].append(store.commit_version("c1", base, procedure(f"{who} in {number}"), "update", number))
+                db.execute("COMMIT")
+            db.close()
+
+        threads = [threading.Thread(target=writer, args=(who,)) for who in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        last = pool(setup)
+        for number in range(rounds):
+            (winner,) = [who for who in (0, 1) if won[who][number] is not None]
+            assert won[winner][number] == number + 2
+            assert last.get("c1", number + 2).title == f"{winner} in {number}"
+        assert last.head("c1") == (rounds + 1, True) and len(last.search("in", (), 5)) == 1
 
     def test_revisions_trials_and_records_cannot_be_changed_r2_r31(self) -> None:
         """SEPM-R2, SEPM-R31: the database itself refuses."""

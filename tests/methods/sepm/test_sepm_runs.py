@@ -191,6 +191,15 @@ def test_memarena_memory_shows_it(evolved: Path, capsys: pytest.CaptureFixture[s
     assert "No task 'nowhere'" in capsys.readouterr().err
 
 
+def test_a_plan_in_prose_and_a_run_without_results_are_no_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = played(tmp_path, method={"name": "sepm", "graph": "text"}, run={"tasks": 1})
+    assert main(["memory", str(directory), "--graph", "1", "--format", "dot"]) == 0
+    assert "// agent: Press red" in capsys.readouterr().out
+    (directory / "stream.sqlite").unlink()
+    assert main(["memory", str(directory)]) == 2
+    assert "holds no results yet" in capsys.readouterr().err
+
+
 def test_a_method_with_nothing_to_show_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = played(tmp_path, run={"tasks": 1})
     assert main(["memory", str(directory)]) == 2
