@@ -1,0 +1,66 @@
+"""What a host, a memory method, an environment and the models promise each other.
+
+A *stream* plays an ordered sequence of tasks under one cell (host, memory method, environment, models, seed). The
+environment opens a *session* per attempt; the host owns the orchestration of the team inside it; the memory is called
+at four hooks, inside the stream's transaction; the models are the only way to a language model. A host does not know
+which memory it runs with, a memory does not know which host calls it.
+"""
+
+from harness.contracts.environments import ActionMode, Environment, Judged, Problem, Session
+from harness.contracts.hosts import Host, TaskInfo, TaskSession, TeamMemory
+from harness.contracts.memory import Guidance, Inspectable, Member, Memory, MemoryServices, Rehearse, Review, TrajectoryCard
+from harness.contracts.models import MODEL_KEYS, Call, LocalEmbedder, Message, ModelKey, Models, Phase, Reply, Usage, UsageSource
+from harness.contracts.tasks import (
+    TIER_ARTIFACT,
+    TIER_ENVIRONMENT,
+    TIER_INFERENCE,
+    TIER_TOOL,
+    Evidence,
+    Outcome,
+    StepResult,
+    Task,
+    TaskStatus,
+    Trajectory,
+    Turn,
+)
+
+__all__ = [
+    "MODEL_KEYS",
+    "TIER_ARTIFACT",
+    "TIER_ENVIRONMENT",
+    "TIER_INFERENCE",
+    "TIER_TOOL",
+    "ActionMode",
+    "Call",
+    "Environment",
+    "Evidence",
+    "Guidance",
+    "Host",
+    "Inspectable",
+    "Judged",
+    "LocalEmbedder",
+    "Member",
+    "Memory",
+    "MemoryServices",
+    "Message",
+    "ModelKey",
+    "Models",
+    "Outcome",
+    "Phase",
+    "Problem",
+    "Rehearse",
+    "Reply",
+    "Review",
+    "Session",
+    "StepResult",
+    "Task",
+    "TaskInfo",
+    "TaskSession",
+    "TaskStatus",
+    "TeamMemory",
+    "Trajectory",
+    "TrajectoryCard",
+    "Turn",
+    "Usage",
+    "UsageSource",
+]

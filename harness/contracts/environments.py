@@ -1,0 +1,88 @@
+"""What an environment (a benchmark) promises: tasks in order, a session an attempt, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+from harness.contracts.models import Models
+from harness.contracts.tasks import Evidence, Outcome, StepResult, Task
+
+ActionMode = Literal["line", "block", "json"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something missing: what it is, and the command (or setting) that mends it."""
+
+    what: str
+    fix: str
+
+
+@runtime_checkable
+class Session(Protocol):
+    """One attempt at one task in a fresh world. After `done`, only `outcome()` may be called."""
+
+    observation: str  # the first observation, goal included
+    facts: frozenset[str]  # F_q: context facts verified at reset
+    instructions: str  # the rules of the action format, for the system message
+    few_shots: tuple[str, ...]  # worked examples of the adapter, possibly empty
+    action_mode: ActionMode
+    noop_action: str  # what a host does when the model says nothing
+
+    @property
+    def choices(self) -> tuple[str, ...] | None:
+        """The admissible actions now, in the environment's order; None where they cannot be listed."""
+
+    def normalise(self, text: str) -> str:
+        """The action in a model's answer. Pure: no environment step."""
+
+    def step(self, action: str) -> StepResult:
+        """Execute one normalised action."""
+
+    def observe(self, keys: Sequence[tuple[str, str]]) -> tuple[Evidence, ...] | None:
+        """Fresh evidence for `keys`; None where the environment cannot be asked. May cost a step."""
+
+    def outcome(self) -> Outcome:
+        """Grade the attempt as it stands."""
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A session whose grader, or one of whose tools, needs a model: it is handed the task's models before the first step."""
+
+    def use_models(self, models: Models) -> None: ...
+
+
+class Environment(Protocol):
+    """A benchmark. Constructed with an instance of its `Config` dataclass; construction spends nothing and reads little.
+
+    `version` is "N-X": N changes when scores stop being comparable. `data_digest` is the sha256 of what the tasks are made
+    from. `provenance` goes into the run's manifest (data version, grammar, …).
+    """
+
+    Config: ClassVar[type]
+    name: ClassVar[str]
+    version: ClassVar[str]
+    max_steps: int
+    action_mode: ActionMode
+
+    @property
+    def data_digest(self) -> str: ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]: ...
+
+    def check(self) -> list[Problem]:
+        """What is missing before a task can be played; empty when all is well. Cheap, raises nothing."""
+
+    def tasks(self) -> Sequence[Task]:
+        """All tasks of the configured split in the official order."""
+
+    def open(self, task: Task, seed: int) -> AbstractContextManager[Session]:
+        """A fresh world for `task`. Raises EnvironmentCrashed where the engine fails."""
+
+    def oracle(self, task: Task) -> Sequence[str] | None:
+        """Actions that solve `task`, or None where no oracle exists."""
