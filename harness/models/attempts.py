@@ -20,6 +20,7 @@ from harness.limits import Limits
 from harness.models.backends.base import Answer, Request, UnsupportedParameter
 from harness.models.counters import Counters
 from harness.models.endpoint import Endpoint, Prepared
+from harness.models.intake import clean, take_in
 from harness.models.ledger import LedgerRow
 from harness.models.replay import Recorder, Recording
 from harness.models.retry import give_up_message, is_transient, retrying
@@ -131,6 +132,7 @@ class CallRun:
             started = time.perf_counter()
             try:
                 answer = (endpoint.backend.embed if embeds else endpoint.backend.complete)(request)
+                answer = take_in(answer, prepared.call, constrained=prepared.constrained)
             except RateLimited as error:
                 endpoint.limiter.throttled(slot_started)
                 self._failed(error, sent, started)
@@ -146,14 +148,24 @@ class CallRun:
 
     def _settle(self, answer: Answer, sent: Mapping[str, Any], latency: float) -> Answer:
         self.services.counters.count_answer(self.endpoint.name, answer)
-        if not answer.refused:
+        failure = self._failure_in(answer)
+        if failure is not None:
+            self._refused = answer
+            self._write(answer, ok=False, latency=latency, sent=sent, error=failure)
+            raise failure
+        try:
             self._save(Recording(answer))  # first of all: it was paid for
-            self._write(answer, ok=True, latency=latency, sent=sent)
-            return answer
-        refusal = ContentRefused(f"The content filter of endpoint '{self.endpoint.name}' stopped the answer.")
-        self._refused = answer
-        self._write(answer, ok=False, latency=latency, sent=sent, error=refusal)
-        raise refusal
+        finally:
+            self._write(answer, ok=True, latency=latency, sent=sent)  # even if it could not be recorded
+        return answer
+
+    def _failure_in(self, answer: Answer) -> MemArenaError | None:
+        """What is wrong with an answer that came in good order and was billed."""
+        if answer.refused:
+            return ContentRefused(f"The content filter of endpoint '{self.endpoint.name}' stopped the answer.")
+        if answer.unusable:
+            return ProviderError(f"The answer of endpoint '{self.endpoint.name}' cannot be used: {answer.unusable}.")
+        return None
 
     # --- replay -------------------------------------------------------------------------------------------------------------
     def _replayed(self, found: Recording) -> Reply:
@@ -216,7 +228,7 @@ class CallRun:
             constrained=self.prepared.constrained,
             digest=self.prepared.digest,
             occurrence=self.occurrence,
-            error=None if error is None else f"{type(error).__name__}: {error}",
+            error=None if error is None else clean(f"{type(error).__name__}: {error}"),
         )
         self.services.limits.add(row)
         self.services.counters.count_row(row)
@@ -226,11 +238,13 @@ class CallRun:
 def _transcript(prepared: Prepared, answer: Answer | None, sent: Mapping[str, Any]) -> dict[str, Any]:
     """What the event log keeps of an attempt, beside its row. Vectors are left out: they can be computed again."""
     call = prepared.call
+    note = {"usage_note": answer.note} if answer is not None and answer.note else {}
     if prepared.kind == "embedding":
-        return {"texts": [message["content"] for message in call.messages]}
+        return {"texts": [message["content"] for message in call.messages], **note}
     return {
         "messages": call.messages,
         "parameters": dict(sent),
         "text": None if answer is None else answer.text,
         "finish_reason": None if answer is None else answer.finish_reason,
+        **note,
     }

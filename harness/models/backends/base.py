@@ -31,7 +31,8 @@ class Request:
 class Answer:
     """What a back-end brought back. `raw_usage` holds the provider's own totals (`input`, `output`), where it gave any.
 
-    A `refused` answer is one that the content filter stopped; its usage was billed all the same (TOK-R4).
+    A `refused` answer is one that the content filter stopped, an `unusable` one (with the reason) holds nothing that could be
+    handed on; their usage was billed all the same (TOK-R4). `note` is kept in the transcript.
     """
 
     text: str
@@ -40,6 +41,8 @@ class Answer:
     finish_reason: str | None = None
     raw_usage: Mapping[str, int] = field(default_factory=dict)
     refused: bool = False
+    unusable: str = ""
+    note: str = ""
 
 
 class UnsupportedParameter(Exception):

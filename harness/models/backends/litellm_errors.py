@@ -10,6 +10,7 @@ from typing import Any
 from harness.errors import ContentRefused, ContextOverflow, ModelSetupError, ProviderError, ProviderTimeout, RateLimited
 from harness.models.backends.base import Request, UnsupportedParameter
 from harness.models.config import TOKEN_PARAMETERS, EndpointConfig
+from harness.models.intake import one_line
 from harness.models.tokens import estimate_messages
 
 FILTERED = ("content_filter", "content_policy_violation")
@@ -18,7 +19,6 @@ TOO_LONG = ("context_length_exceeded", "exceed_context_size_error")
 SETUP_STATUS = (401, 402, 403, 404)
 UNSUPPORTED_CODES = ("unsupported_parameter", "unsupported_value")
 UNSUPPORTED_WORDS = ("support", "unrecognized", "unexpected", "not permitted")
-LONGEST_MESSAGE = 300
 
 
 def translate(error: Exception, config: EndpointConfig, request: Request, key: str | None = None) -> Exception:
@@ -31,8 +31,8 @@ def translate(error: Exception, config: EndpointConfig, request: Request, key: s
     status = getattr(error, "status_code", None)
     status = status if isinstance(status, int) else None
     code = str(body.get("code") or body.get("type") or "")
-    message = str(body.get("message") or error).strip()
-    message = (message.replace(key, "***") if key else message)[:LONGEST_MESSAGE]
+    text = str(body.get("message") or error)
+    message = one_line(text.replace(key, "***") if key else text)  # blotted out first: a cut key is still half a key
     if kind == "Timeout":
         return ProviderTimeout(f"{config.model} did not answer within {request.timeout_s:.1f} s.")
     if kind == "ContextWindowExceededError" or code in TOO_LONG:

@@ -86,7 +86,7 @@ class OpenAIServer:
 
     def _count(self, body: Mapping[str, Any]) -> None:
         usage = body.get("usage")
-        if usage:
+        if isinstance(usage, dict) and "prompt_tokens_details" in usage:
             self.reported["prompt"] += usage["prompt_tokens"]
             self.reported["completion"] += usage["completion_tokens"]
             self.reported["cached"] += usage["prompt_tokens_details"]["cached_tokens"]

@@ -64,8 +64,11 @@ def wait_for_a_call(process: subprocess.Popen[str], events: Path) -> None:
         time.sleep(0.005)
 
 
+slow_model = [*needs_model, pytest.mark.slow]
+
+
 class TestEmbedded:
-    pytestmark = (*needs_model, pytest.mark.slow)
+    pytestmark = slow_model
 
     @pytest.mark.parametrize("host", ["single", "autogen"])
     def test_interrupted_again_and_again_and_resumed_it_equals_an_uninterrupted_run(self, tmp_path: Path, host: str) -> None:

@@ -1,4 +1,4 @@
-"""The litellm back-end against a real OpenAI-compatible server on this machine. The only module of tests that imports litellm."""
+"""The litellm back-end against a real OpenAI-compatible server on this machine."""
 
 from __future__ import annotations
 
