@@ -67,8 +67,8 @@ class Gateway:
         self._open_task: str | None = None
 
     def check(self) -> list[Problem]:
-        """What is missing before a call can be made: packages, model files, keys. Spends nothing, imports no model library."""
-        problems: list[Problem] = []
+        """What is missing before a call can be made: packages, files, keys, recordings. Spends nothing, imports no library."""
+        problems = self.replay.check()
         if self.replay.mode == "replay":
             return problems  # nothing but the recordings is needed
         for endpoint in self.endpoints.values():

@@ -12,14 +12,15 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.contracts import Usage
+from harness.contracts import Problem, Usage
 from harness.errors import AgentError, ConfigError, ContentRefused, ContextOverflow, ReplayMiss, SetupError, StorageError
 from harness.models.backends.base import Answer
+from harness.models.intake import believable, count
 
 Mode = Literal["off", "record", "replay", "auto"]
 MODES: tuple[Mode, ...] = ("off", "record", "replay", "auto")
@@ -30,6 +31,8 @@ CREATE TABLE IF NOT EXISTS recording (
   usage TEXT NOT NULL, raw_usage TEXT NOT NULL, error TEXT,
   PRIMARY KEY (digest, occurrence)) WITHOUT ROWID
 """
+_COLUMNS = ("digest", "occurrence", "model", "text", "finish_reason", "usage", "raw_usage", "error")
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UPSERT = "INSERT OR REPLACE INTO recording VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SELECT = "SELECT model, text, finish_reason, usage, raw_usage, error FROM recording WHERE digest = ? AND occurrence = ?"
 
@@ -61,7 +64,8 @@ class Recording:
 class Recorder:
     """The recordings of one stream. `off` keeps none, `record` writes, `replay` only reads, `auto` reads and fills gaps.
 
-    Thread-safe. Raises ConfigError for an unknown mode, SetupError where `replay` finds no file, StorageError on a full disk.
+    Thread-safe. Raises ConfigError for an unknown mode, SetupError where `replay` finds no file or the file is no recording or
+    damaged, StorageError on a full disk.
     """
 
     def __init__(self, mode: Mode = "off", path: Path | None = None) -> None:
@@ -85,12 +89,10 @@ class Recorder:
         """The recording, or None where there is none. In mode `replay` a missing one raises ReplayMiss."""
         if not self.reads:
             return None
-        with self._lock:
+        with self._lock, self._clear():
             row = self._open().execute(_SELECT, (digest, occurrence)).fetchone()
         if row is not None:
-            model, text, finish_reason, usage, raw_usage, error = row
-            answer = Answer(text, Usage(**json.loads(usage)), model, finish_reason, json.loads(raw_usage))
-            return Recording(answer, json.loads(error) if error else None)
+            return self._decoded(row, digest)
         if self.mode == "auto":
             return None
         raise ReplayMiss(
@@ -113,17 +115,32 @@ class Recorder:
             json.dumps(dict(answer.raw_usage)),
             json.dumps(dict(recording.error)) if recording.error else None,
         )
-        with self._lock:
-            try:
-                self._open().execute(_UPSERT, row)
-            except sqlite3.OperationalError as error:
-                raise StorageError(f"The recording file {self.path} cannot be written: {error}.") from error
+        with self._lock, self._clear():
+            self._open().execute(_UPSERT, row)
+
+    def check(self) -> list[Problem]:
+        """What is wrong with the file, found before anything is played. Changes nothing."""
+        if self.path is None or self.mode == "off":
+            return []
+        if not self.path.exists():
+            missing = f"There are no recordings to replay: {self.path} is missing."
+            return [Problem(missing, "Set run.replay.path, or record first.")] if self.mode == "replay" else []
+        try:
+            with self._clear():
+                db = self._read_only()
+                try:
+                    self._validate(db)
+                finally:
+                    db.close()
+        except SetupError as error:
+            return [Problem(error.message, error.hint)]
+        return []
 
     def close(self) -> None:
         with self._lock:
             if self._db is not None:
                 if self.writes:
-                    with contextlib.suppress(sqlite3.OperationalError):  # another process has it open
+                    with contextlib.suppress(sqlite3.DatabaseError):  # another process has it open
                         self._db.execute("PRAGMA journal_mode=DELETE")  # one plain file, to be packed and read anywhere
                 self._db.close()
                 self._db = None
@@ -132,18 +149,73 @@ class Recorder:
         return {"mode": self.mode, "file": self.path.name if self.path else None}
 
     def _open(self) -> sqlite3.Connection:
-        if self._db is None:
-            assert self.path is not None  # no file is needed only in mode off, which never comes here
-            if self.mode == "replay" and not self.path.is_file():
+        if self._db is not None:
+            return self._db
+        assert self.path is not None  # no file is needed only in mode off, which never comes here
+        if self.mode == "replay":
+            if not self.path.is_file():
                 raise SetupError(f"There are no recordings to replay: {self.path} is missing.")
-            if self.mode == "replay":
-                uri = f"{self.path.absolute().as_uri()}?mode=ro"
-                self._db = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-                return self._db
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            db = self._read_only()
+        else:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SetupError(f"{self.path.parent} cannot be made: {error.strerror}.", "Set run.replay.path.") from error
             # autocommit: each recording is durable against a kill when `save` returns
-            self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=30)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(_SCHEMA)
-        return self._db
+            db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None, timeout=30)
+        try:
+            self._validate(db)
+            if self.writes:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=NORMAL")
+                db.execute(_SCHEMA)
+        except BaseException:
+            db.close()
+            raise
+        self._db = db
+        return db
+
+    def _read_only(self) -> sqlite3.Connection:
+        assert self.path is not None
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
+        return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=30)
+
+    def _validate(self, db: sqlite3.Connection) -> None:
+        """Raise SetupError unless `db` holds recordings, or nothing at all and may be written to."""
+        tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables and self.writes:
+            return
+        columns = tuple(row[1] for row in db.execute("PRAGMA table_info(recording)"))
+        if columns != _COLUMNS:
+            raise self._unusable("it holds no recordings" if not columns else "its columns are others")
+
+    def _decoded(self, row: tuple[Any, ...], digest: str) -> Recording:
+        model, text, finish_reason, usage, raw_usage, error = row
+        try:
+            answer = Answer(str(text), Usage(**json.loads(usage)), str(model), finish_reason, dict(json.loads(raw_usage)))
+            recording = Recording(answer, dict(json.loads(error)) if error else None)
+            recording.to_error()
+            if believable(answer.usage)[0] is None or any(count(n) is None for n in answer.raw_usage.values()):
+                raise ValueError("counts that are none")
+        except (ValueError, TypeError, KeyError, AttributeError) as broken:
+            raise self._unusable(f"its recording {digest[:16]}… cannot be read") from broken
+        return recording
+
+    def _unusable(self, why: str) -> SetupError:
+        return SetupError(
+            f"{self.path} is no file of recordings, or damaged: {why}.", "Name another file (run.replay.path), or remove it."
+        )
+
+    @contextlib.contextmanager
+    def _clear(self) -> Iterator[None]:
+        """Whatever SQLite complains about, as one clear error."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if self.writes:
+                raise StorageError(f"The recording file {self.path} cannot be written: {error}.") from error
+            raise SetupError(f"The recording file {self.path} cannot be read: {error}.", "Name another file.") from error
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in _BROKEN:
+                raise self._unusable(str(error)) from error
+            raise StorageError(f"The recording file {self.path} cannot be used: {error}.") from error

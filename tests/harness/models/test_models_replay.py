@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,13 +108,74 @@ def test_a_miss_names_role_task_and_request(tmp_path: Path) -> None:
     assert model.asked == 1
 
 
-def test_replay_without_recordings_is_one_clear_error(tmp_path: Path) -> None:
+def test_replay_without_recordings_is_one_clear_error_before_anything_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "none.sqlite"
+    problems = gateway(model_set("litellm", "gpt-5-mini"), replay=Recorder("replay", path)).check()
+    assert [str(path) in p.what and "missing" in p.what for p in problems] == [True]
     with pytest.raises(SetupError, match="missing"):
-        play(Counted(), "replay", tmp_path / "none.sqlite", ["a"])
+        play(Counted(), "replay", path, ["a"])
+
+
+def damaged(path: Path, how: str) -> None:
+    """A file that is no recording, in the way that `how` says."""
+    if how == "zero bytes":
+        path.touch()
+    elif how == "garbage":
+        path.write_bytes(b"\x00garbage\xff" * 2000)
+    elif how == "torn":
+        play(Counted(), "record", path, [str(n) for n in range(50)])
+        content = path.read_bytes()
+        path.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
+    else:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE other (a)" if how == "foreign" else "CREATE TABLE recording (digest TEXT, text TEXT)")
+            db.commit()
+
+
+@pytest.mark.parametrize("mode", ["record", "replay", "auto"])
+@pytest.mark.parametrize("how", ["zero bytes", "garbage", "torn", "foreign", "other columns"])
+def test_a_file_that_holds_no_recordings_is_one_error_naming_it(tmp_path: Path, how: str, mode: Mode) -> None:
+    path, model = tmp_path / "r.sqlite", Counted()
+    damaged(path, how)
+    before = path.read_bytes()
+    if how == "zero bytes" and mode != "replay":
+        play(model, mode, path, ["a"])  # what a process killed at its very start leaves behind
+        assert model.asked == 1
+        return
+    problems = gateway(model_set("scripted", "s", options={"policy": "noop"}), replay=Recorder(mode, path)).check()
+    assert len(problems) == 1 and str(path) in problems[0].what and "run.replay.path" in problems[0].fix
+    with pytest.raises(SetupError, match=re.escape(str(path))):
+        play(model, mode, path, ["a"])
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("column", ["usage", "raw_usage", "error"])
+@pytest.mark.parametrize("content", ["{", "[1]", "5", '{"input": -4}', '{"type": "x"}'])
+def test_a_damaged_recording_is_one_error_naming_file_and_request(tmp_path: Path, column: str, content: str) -> None:
+    path = tmp_path / "r.sqlite"
+    play(Counted(), "record", path, ["a"])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE recording SET {column} = ?", (content,))
+        db.commit()
+    with pytest.raises(SetupError, match=re.escape(str(path))):
+        play(Counted(), "replay", path, ["a"])
+
+
+def test_an_answer_that_cannot_be_recorded_is_in_the_ledger_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> None:
+        raise StorageError("The disk is full.")
+
+    monkeypatch.setattr(Recorder, "save", full)
+    sink = MemorySink()
+    gate = gateway(model_set("told", "m", options={"handle": Counted()}), replay=Recorder("record", tmp_path / "r"))
+    with gate, playing(gate, sink=sink) as (models, _), pytest.raises(StorageError):
+        models.complete(call())
+    assert [(row.ok, row.input_tokens) for row in sink.rows] == [(True, 100)]
 
 
 def test_a_replaying_gateway_needs_no_key_and_no_package(tmp_path: Path) -> None:
     config = model_set("litellm", "gpt-5-mini", api_key_env="NO_SUCH_KEY_HERE")
+    play(Counted(), "record", tmp_path / "r", ["a"])
     assert gateway(config).check() and gateway(config, replay=Recorder("replay", tmp_path / "r")).check() == []
 
 
