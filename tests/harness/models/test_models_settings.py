@@ -200,3 +200,43 @@ class TestLimiter:
             with limiter.slot() as started:
                 limiter.throttled(started)
         assert limiter.allowed == 1
+
+
+class TestNonsense:
+    @pytest.mark.parametrize("url", ["http://me:secret@h/v1", "http://secret@h/v1", "http://h/v1?key=secret", "http://h/#secret"])
+    def test_an_address_with_credentials_is_refused_without_repeating_them(self, url: str) -> None:
+        with pytest.raises(ConfigError, match=r"models.endpoints.main.api_base.*api_key_env") as caught:
+            validate(ModelsConfig("s", "S", {"main": EndpointConfig("litellm", "openai/x", api_base=url)}))
+        assert "secret" not in str(caught.value)
+
+    def test_a_plain_address_is_taken(self) -> None:
+        validate(ModelsConfig("s", "S", {"main": EndpointConfig("litellm", "openai/x", api_base="http://[::1]:8000/v1")}))
+        with pytest.raises(ConfigError, match="api_base"):
+            validate(ModelsConfig("s", "S", {"main": EndpointConfig("litellm", "openai/x", api_base="http://[::1/v1")}))
+
+    @pytest.mark.parametrize("name", ["timeout_s", "max_wait_s", "temperature", "top_p"])
+    @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+    def test_numbers_that_are_none_are_refused(self, name: str, value: float) -> None:
+        with pytest.raises(ConfigError, match=f"models.endpoints.main.{name} is {value}"):
+            validate(ModelsConfig("s", "S", {"main": EndpointConfig("litellm", "openai/x", **{name: value})}))
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("models: [a", "is no price file"),
+            ("models: {m: ${foo}}", "is no price file"),
+            ("- a", "is no price file"),
+            ("models: {m: {input: .nan, output: 1, source: s}}", "models.m: input is nan"),
+            ("models: {m: {input: 1, output: .inf, source: s}}", "models.m: output is inf"),
+            ("models: {m: {input: 1, output: -2, source: s}}", "models.m: output is -2"),
+            ("models: {m: {input: 1, output: 2, cached_input: -1, source: s}}", "models.m: cached_input is -1"),
+            ("models: {m: {input: 1, output: 2, cached: 1, source: s}}", "models.m has the unknown key 'cached'"),
+            ("models: {m: 5}", "models.m is no price: 5"),
+        ],
+    )
+    def test_a_broken_price_file_is_one_line_naming_file_and_entry(self, text: str, said: str, tmp_path: Path) -> None:
+        (tmp_path / "2026-01-01.yaml").write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            PriceBook.load(directory=tmp_path)
+        assert str(tmp_path / "2026-01-01.yaml") in str(caught.value) and said in str(caught.value)
+        assert "\n" not in str(caught.value)
