@@ -55,7 +55,7 @@ def prepare(
     cell.require([*cell.environment.check(), *gateway_of(cell, directory).check()])
     found, identity = manifest.read(directory), cell.identity
     if found is not None and found["identity"] != identity:
-        changed = differences(found["cell"], cell.description)
+        changed = differences(found.get("cell", {}), cell.description)
         raise IdentityError(
             f"{directory} holds another cell: {'; '.join(changed)}.",
             "Give this run a name of its own (run.name=…), or remove that directory.",

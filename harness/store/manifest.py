@@ -70,7 +70,7 @@ def read(directory: Path) -> dict[str, Any] | None:
         return None
     try:
         loaded = json.loads(path.read_text())
-        missing = [key for key in ("identity", "cell", "labels", "tasks") if key not in loaded]
+        missing = [key for key in ("identity", "labels", "tasks") if key not in loaded]
         if not isinstance(loaded, dict) or missing:
             raise ValueError(f"it has no {', '.join(missing)}" if missing else "it is no object")
     except (ValueError, TypeError, OSError) as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from report_runs import LEDGER, manifest, play
+from report_tables import SMALL
 
 from harness.models.ledger import LedgerRow
 from harness.store.database import Store
@@ -33,3 +34,10 @@ def write_run(tmp_path: Path) -> Callable[..., Path]:
         return directory
 
     return write
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return str(path)

@@ -1,0 +1,48 @@
+"""What the tests of SEPM's hooks share: a plan over one chain, and a method that has begun a task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from harness.contracts import Call
+from methods.sepm.coordination import GraphCoordination
+from methods.sepm.memory import Sepm
+from tests.methods.sepm.sepm_support import Play, by_role, memory, task
+
+FACTS = frozenset({"family=clean", "object=mug", "receptacle=cabinet"})
+CHAIN = [
+    ("n1", "take mug", "location", "agent"),
+    ("n2", "clean mug", "clean", True),
+    ("n3", "put mug in cabinet", "location", "cabinet"),
+]
+
+
+def plan_of(*steps: tuple[str, str, str, Any], agent: str = "A", used: str = "", sources: bool = False) -> str:
+    subtasks = [
+        {
+            "id": node,
+            "action": action,
+            "agent": agent,
+            "after": [steps[i - 1][0]] if i else [],
+            "post": [{"entity": "mug", "attribute": attribute, "value": value}],
+            "from": f"{used}#s{i + 1}" if sources else None,
+        }
+        for i, (node, action, attribute, value) in enumerate(steps)
+    ]
+    return json.dumps({"subtasks": subtasks, "used": [used] if used else []})
+
+
+def graph(method: Sepm) -> GraphCoordination:
+    assert isinstance(method.coordination, GraphCoordination)
+    return method.coordination
+
+
+def begin(answers: dict[str, str | Callable[[Call], str]] | None = None, *agents: str, **config: Any) -> tuple[Sepm, Play]:
+    method = memory(by_role({"sepm.plan": plan_of(*CHAIN), **(answers or {})}), **config)
+    return method, Play(method, task(), FACTS, *(agents or ("A", "B")))
+
+
+def said(node: str, goal: str, **more: Any) -> str:
+    return json.dumps({"node": node, "goal": goal, **more}) + "\ngo"
