@@ -44,6 +44,9 @@ class _Parser(argparse.ArgumentParser):
 @contextmanager
 def progress(total: int, unit: str) -> Iterator[Callable[[], object]]:
     """A progress bar on stderr where that is a terminal, else nothing. Yields the function that advances it by one."""
+    if sys.stderr is None:  # the shell has closed it (2>&-)
+        yield lambda: None
+        return
     from tqdm import tqdm
 
     with tqdm(total=total, unit=unit, file=sys.stderr, disable=None, leave=False) as bar:
@@ -58,7 +61,8 @@ def main(environment: Callable[[Any], Environment], argv: Sequence[str] | None =
     try:
         own = next((command for command in extra if command.name == arguments.command), None)
         code = own.run(arguments) or 0 if own else _run(environment(_configure(config_class, arguments)), arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is where the shell has closed it (>&-)
+            sys.stdout.flush()
     except MemArenaError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -103,6 +107,8 @@ def _parser(config_class: type, extra: Sequence[Command]) -> argparse.ArgumentPa
 def _configure(config_class: type, arguments: argparse.Namespace) -> Any:
     """The adapter's configuration with `--split` and `--set` applied; values are read as YAML, as in conf/."""
     from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError  # type: ignore[import-untyped]
 
     known = {item.name for item in dataclasses.fields(config_class)}
     values: dict[str, Any] = {}
@@ -110,7 +116,10 @@ def _configure(config_class: type, arguments: argparse.Namespace) -> Any:
         key, equals, value = text.partition("=")
         if not equals or key not in known or key == "name":
             raise ConfigError(f"--set {text}: there is no such key.", f"There are: {', '.join(sorted(known - {'name'}))}.")
-        values[key] = OmegaConf.from_dotlist([f"value={value}"]).value
+        try:
+            values[key] = OmegaConf.from_dotlist([f"value={value}"]).value
+        except (YAMLError, OmegaConfBaseException) as error:
+            raise ConfigError(f"--set {text}: {str(error).splitlines()[0]}.", "The value is read as YAML.") from error
     if getattr(arguments, "split", None) is not None:
         values["split"] = arguments.split
     return _typed(config_class, values)
@@ -129,7 +138,7 @@ def _typed(config_class: type, values: dict[str, Any]) -> Any:
 # --- commands ---------------------------------------------------------------------------------------------------------
 def _run(environment: Environment, arguments: argparse.Namespace) -> int:
     for problem in environment.check():
-        raise SetupError(problem.what, problem.fix)
+        raise SetupError(problem.what, f"Mend it with: {problem.fix.rstrip('.')}.")
     tasks = environment.tasks()
     if arguments.command == "play":
         if not 0 <= arguments.index < len(tasks):

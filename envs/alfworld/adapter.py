@@ -97,7 +97,7 @@ class AlfWorld(Environment):
     def _folder(self) -> Path:
         """The root of the games in play. Raises SetupError where there are none; makes generated ones that are missing."""
         for problem in self._data_problems():
-            raise SetupError(problem.what, problem.fix)
+            raise SetupError(problem.what, f"Run: {problem.fix}.")
         if self._installed_games:
             return self._root
         cache = Path(self._config.cache_dir).expanduser() if self._config.cache_dir else default_cache()
@@ -133,17 +133,18 @@ class AlfWorld(Environment):
             "grammar": "+".join(sorted({game.grammar for game in self._games})),
             "order": "sorted paths, shuffled by numpy RandomState(1234)",
             "packages": known,
-            **({} if self._official else {"generator": data.read_manifest(self._folder)}),
+            **({} if self._official else {"generator": self._generator}),
         }
+
+    @property
+    def _generator(self) -> dict[str, Any]:
+        """Who made the generated games; the digest of the data stands for the list of their files."""
+        return {key: value for key, value in data.read_manifest(self._folder).items() if key != "files"}
 
     def check(self) -> list[Problem]:
         """Missing packages and missing data, with the command that mends each. Looks at names only, makes nothing."""
         missing = [name for module, name in _PACKAGES.items() if importlib.util.find_spec(module) is None]
-        problems = (
-            [Problem(f"ALFWorld needs packages that are not installed: {', '.join(missing)}.", f"Run: {INSTALL}")]
-            if missing
-            else []
-        )
+        problems = [Problem(f"ALFWorld needs packages that are not installed: {', '.join(missing)}.", INSTALL)] if missing else []
         return problems + self._data_problems()
 
     def tasks(self) -> Sequence[Task]:
@@ -162,8 +163,10 @@ class AlfWorld(Environment):
 
     @contextmanager
     def open(self, task: Task, seed: int) -> Iterator[AlfWorldSession]:
-        """A fresh world for `task`; closed at the end of the block. Raises EnvironmentCrashed where the engine fails."""
+        """A fresh world for `task`; closed at the end of the block. Raises EnvironmentCrashed where the engine fails
+        or the game's file is gone."""
         game = self._game(task)
+        data.content_of(game)
         with self._pool.borrow() as engine:
             view = engine.start(game.path, seed)
             if view.won:

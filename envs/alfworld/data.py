@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.contracts import Problem
-from harness.errors import SetupError
+from harness.errors import EnvironmentCrashed, SetupError
 
 Grammar = Literal["move", "put"]
 
@@ -35,6 +35,8 @@ OFFICIAL_COUNTS: Mapping[str, int] = {"train": 3553, "valid_seen": 140, "valid_u
 GAMES = "json_2.1.1"
 MANIFEST = "manifest.json"  # in the root of generated games, and only there
 DOWNLOAD = "make data-alfworld"
+OR_GENERATED = f"{DOWNLOAD}, or set env.source=generated"
+AGAIN = "Remove that directory; then the games are made again."
 
 _GOAL = re.compile(r"Your task is to: (?P<goal>[^\"\\]+?)\.?\s*(?:\\n|\")")
 
@@ -73,18 +75,14 @@ def is_generated(root: Path) -> bool:
 def problems(root: Path, split: str) -> list[Problem]:
     """What keeps the official data of `split` below `root` from being played; looks at names only."""
     if is_generated(root):
-        return [
-            Problem(
-                f"The games in {root} are generated ones, not ALFWorld's own.", f"Run: {DOWNLOAD}, or set env.source=generated."
-            )
-        ]
+        return [Problem(f"The games in {root} are generated ones, not ALFWorld's own.", OR_GENERATED)]
     folder, wanted = root / GAMES / split, OFFICIAL_COUNTS.get(split)
     found = len(game_names(root, split))
     if not found:
-        return [Problem(f"There are no ALFWorld games in {folder}.", f"Run: {DOWNLOAD}, or set env.source=generated.")]
+        return [Problem(f"There are no ALFWorld games in {folder}.", OR_GENERATED)]
     if wanted is not None and found < wanted:
         # with games missing, all later ones would have other indices and seeds than everybody else's
-        return [Problem(f"{folder} holds {found} of the split's {wanted} games.", f"Run: {DOWNLOAD}")]
+        return [Problem(f"{folder} holds {found} of the split's {wanted} games.", DOWNLOAD)]
     return []
 
 
@@ -129,6 +127,9 @@ def parse_game(content: bytes, where: str) -> dict[str, Any]:
         game: Any = json.loads(content)
         if not all(isinstance(game[key], str) for key in ("pddl_domain", "grammar", "pddl_problem")):
             raise TypeError("a part is not text")
+        solution = game.get("walkthrough") or []
+        if not isinstance(solution, list) or not all(isinstance(command, str) for command in solution):
+            raise TypeError("the walkthrough is no list of commands")
     except (ValueError, KeyError, TypeError) as error:
         raise SetupError(
             f"{where} is not an ALFWorld game ({type(error).__name__}: {error}).", f"Fetch it again: {DOWNLOAD}"
@@ -139,7 +140,7 @@ def parse_game(content: bytes, where: str) -> dict[str, Any]:
 def _read(root: Path, split: str, name: str) -> Game | None:
     """The game `name`, or None where its file says that it cannot be solved."""
     path = root / GAMES / split / name / "game.tw-pddl"
-    content = path.read_bytes()
+    content = _content(path)
     game = parse_game(content, str(path))
     if not game.get("solvable"):
         return None
@@ -161,12 +162,12 @@ def read_games(root: Path, split: str) -> list[Game]:
 
     Raises SetupError where there are none, or where an official split is not complete (see `problems`).
     """
-    try:
-        games = [_read(root, split, name) for name in game_names(root, split)]
-    except OSError as error:
-        raise SetupError(f"{error.filename} cannot be read: {error.strerror}.", "Mend its permissions.") from error
+    generated = is_generated(root)
+    games = [_read(root, split, name) for name in game_names(root, split)]
+    if generated and (damage := damage_of(root)):
+        raise SetupError(f"The generated games in {root} are damaged: {damage}.", AGAIN)
     by_name = {game.name: game for game in games if game is not None}
-    wanted = len(by_name) if is_generated(root) else OFFICIAL_COUNTS.get(split)
+    wanted = len(by_name) if generated else OFFICIAL_COUNTS.get(split)
     if not by_name or len(by_name) != wanted:
         raise SetupError(f"{root / GAMES / split} holds {len(by_name)} solvable games instead of {wanted}.", f"Run: {DOWNLOAD}")
     return [by_name[name] for name in official_order(list(by_name))]
@@ -178,6 +179,50 @@ def digest(games: Sequence[Game]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def content_of(game: Game) -> bytes:
+    """The game's file. Raises EnvironmentCrashed where it is gone, or is another than when the games were read."""
+    try:
+        content = _content(game.path)
+    except SetupError as error:
+        raise EnvironmentCrashed(error.message, error.hint) from error
+    if hashlib.sha256(content).hexdigest() != game.sha256:
+        raise EnvironmentCrashed(f"{game.path} has changed since the games were read.", "Put it back.")
+    return content
+
+
 def walkthrough(game: Game) -> list[str]:
-    """The stored solution: commands that win the game from its start."""
-    return list(parse_game(game.path.read_bytes(), str(game.path)).get("walkthrough") or [])
+    """The stored solution: commands that win the game from its start. Raises like `content_of`."""
+    return list(parse_game(content_of(game), str(game.path)).get("walkthrough") or [])
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SetupError(f"{path} cannot be read: {error.strerror}.", "Put it back, or mend its permissions.") from error
+
+
+# --- generated games --------------------------------------------------------------------------------------------------
+def files_below(root: Path) -> dict[str, str]:
+    """The sha256 of every file of a game below `root`, by its path from there. Raises OSError."""
+    paths = sorted(path for path in (root / GAMES).rglob("*") if path.is_file())
+    return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def damage_of(root: Path) -> str:
+    """How the generated games below `root` differ from those that were made; empty where they do not."""
+    try:
+        wanted = read_manifest(root).get("files")
+        found = files_below(root)
+    except SetupError as error:
+        return error.message.rstrip(".")
+    except OSError as error:
+        return f"{error.filename} cannot be read ({error.strerror})"
+    if not isinstance(wanted, dict):
+        return "their manifest lists no files"
+    missing, other = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
+    changed = [name for name in sorted(wanted.keys() & found.keys()) if wanted[name] != found[name]]
+    for names, how in ((missing, "missing"), (changed, "changed"), (other, "too many")):
+        if names:
+            return f"{len(names)} of {len(wanted)} files {how}, first {names[0]}"
+    return ""

@@ -112,13 +112,17 @@ class _CapturingStdout(list[str]):
 
 @contextmanager
 def _guarded() -> Iterator[None]:
-    """One caller at a time, with `sys.argv` and `sys.stdout` put back afterwards, whatever happens inside."""
+    """One caller at a time, with `sys.argv` and the output put back afterwards, whatever happens inside.
+
+    Where a stream is closed (`>&-`) Python has None in its place; the engine wants something to write to.
+    """
     with _ENGINE_LOCK:
-        argv, stdout = sys.argv, sys.stdout
+        argv, stdout, stderr = sys.argv, sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = stdout or io.StringIO(), stderr or io.StringIO()
         try:
             yield
         finally:
-            sys.argv, sys.stdout = argv, stdout
+            sys.argv, sys.stdout, sys.stderr = argv, stdout, stderr
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from envs.alfworld import generate_world
-from envs.alfworld.data import FAMILIES, GAMES, MANIFEST
+from envs.alfworld.data import AGAIN, FAMILIES, GAMES, MANIFEST, damage_of, files_below
 from envs.alfworld.engine import Engine
 from envs.alfworld.generate_files import Domain, game_files, sentence
 from harness.errors import ConfigError, EnvironmentCrashed, SetupError
@@ -98,7 +98,8 @@ def _fill(folder: Path, recipe: Recipe, domain: Domain, engine: Engine, progress
             (target / name).write_bytes(content)
         verify(target / "game.tw-pddl", generate_world.walkthrough(world), engine)
         progress(f"{directory}/{trial}")
-    (folder / MANIFEST).write_text(json.dumps(recipe.manifest(domain), indent=1) + "\n", encoding="utf-8")
+    manifest = {**recipe.manifest(domain), "files": files_below(folder)}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 def generate(out: Path, recipe: Recipe, progress: Callable[[str], object] = lambda name: None) -> None:
@@ -139,20 +140,33 @@ def default_cache() -> Path:
 
 
 def ensure(cache_dir: Path, recipe: Recipe) -> Path:
-    """The games of `recipe` from the cache, made first where they are missing.
+    """The games of `recipe` from the cache, made first where they are missing, and again where they are not as they were made.
 
     Two processes may do so at once: each builds its own, the first rename wins, the other's copy is thrown away.
     """
     path = cache_path(cache_dir, recipe)
-    if (path / MANIFEST).is_file():
+    if path.exists() and damage_of(path):
+        _put_aside(path)
+    if path.exists():
         return path
     _sweep(cache_dir)
     try:
         generate(path, recipe)
     except SetupError:
-        if not (path / MANIFEST).is_file():  # otherwise another process was quicker: its games are ours, byte for byte
+        if damage_of(path):  # otherwise another process was quicker: its games are ours, byte for byte
             raise
     return path
+
+
+def _put_aside(path: Path) -> None:
+    """Take a damaged set of games out of the way; another process may do so too."""
+    try:
+        aside = tempfile.mkdtemp(prefix=f".{path.name}.building-", dir=path.parent)
+        with suppress(FileNotFoundError):
+            os.rename(path, Path(aside) / "damaged")
+    except OSError as error:
+        raise SetupError(f"The games in {path} are damaged: {damage_of(path)}.", AGAIN) from error
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _sweep(cache_dir: Path) -> None:

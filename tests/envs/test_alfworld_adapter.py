@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,16 @@ def test_making_the_environment_imports_no_engine_and_writes_nothing(tmp_path: P
     assert (done.stdout, done.stderr) == ("[]\n", "") and list(tmp_path.iterdir()) == []
 
 
+def _restate(root: Path) -> None:
+    """Let the manifest say that the games below `root` are as they shall be."""
+    path = root / data.MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), "files": data.files_below(root)}))
+
+
+def _game(**kw: object) -> bytes:
+    return json.dumps({"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", **kw}).encode()
+
+
 def test_tasks_are_numbered_in_order_and_keyed_for_memories(alfworld: AlfWorld) -> None:
     tasks = alfworld.tasks()
     assert [task.index for task in tasks] == list(range(12))
@@ -63,6 +74,7 @@ def test_digest_and_provenance_tell_generated_games_apart(
     copy = _copied(games_root, tmp_path / "copy", manifest=True)
     game = data.read_games(copy, "valid_unseen")[0].path
     game.write_bytes(game.read_bytes().replace(b"agent1", b"agent2", 1))
+    _restate(copy)
     assert data.digest(data.read_games(copy, "valid_unseen")) != alfworld.data_digest
 
 
@@ -120,7 +132,7 @@ def test_missing_packages_are_named_with_the_command(alfworld: AlfWorld, monkeyp
     real = adapter.importlib.util.find_spec
     monkeypatch.setattr(adapter.importlib.util, "find_spec", lambda name: None if name == "textworld" else real(name))
     (problem,) = alfworld.check()
-    assert "textworld" in problem.what and problem.fix == "Run: pip install '.[alfworld]'"
+    assert "textworld" in problem.what and problem.fix == "pip install '.[alfworld]'"
 
 
 def test_games_that_ask_for_other_kinds_of_task_are_left_out() -> None:
@@ -131,7 +143,13 @@ def test_games_that_ask_for_other_kinds_of_task_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [(b"{", "not an ALFWorld game"), (b'{"pddl_domain": 1}', "not an ALFWorld game"), (b"[]", "not an ALFWorld game")],
+    [
+        (b"{", "not an ALFWorld game"),
+        (b'{"pddl_domain": 1}', "not an ALFWorld game"),
+        (b"[]", "not an ALFWorld game"),
+        (_game(walkthrough=5), "walkthrough is no list"),
+        (_game(walkthrough=[1]), "walkthrough"),
+    ],
 )
 def test_a_damaged_file_is_named(content: bytes, complaint: str, games_root: Path, tmp_path: Path) -> None:
     copy = _copied(games_root, tmp_path / "copy", manifest=True)
@@ -146,6 +164,7 @@ def test_a_game_marked_unsolvable_is_not_played(games: list[Game], games_root: P
     copy = _copied(games_root, tmp_path / "copy", manifest=True)
     path = copy / games[0].path.relative_to(games_root)
     path.write_text(path.read_text().replace('"solvable": true', '"solvable": false'))
+    _restate(copy)
     assert len(data.read_games(copy, "valid_unseen")) == len(games) - 1
 
 
@@ -161,3 +180,33 @@ def test_values_that_make_no_sense_are_refused_before_anything_is_read(values: d
 def test_a_task_of_another_split_is_refused(alfworld: AlfWorld) -> None:
     with pytest.raises(ConfigError, match="no task"), alfworld.open(Task("x", 0, "", "", ""), 0):
         pass
+
+
+def test_a_problems_fix_is_a_plain_command(games_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = data.problems(games_root, "valid_unseen") + data.problems(tmp_path, "valid_unseen")
+    _copied(games_root, tmp_path / "part", manifest=False)
+    problems += data.problems(tmp_path / "part", "valid_unseen")
+    assert len(problems) == 3
+    assert all(problem.fix.startswith("make data-alfworld") and not problem.fix.endswith(".") for problem in problems)
+
+
+@pytest.mark.parametrize("how", ["missing", "changed", "too many"])
+def test_generated_games_that_are_not_as_they_were_made_are_refused(
+    games_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    copy = _copied(games_root, tmp_path / "copy", manifest=True)
+    path = sorted((copy / GAMES).rglob("game.tw-pddl"))[3]
+    if how == "missing":
+        path.unlink()
+    elif how == "changed":
+        path.write_bytes(path.read_bytes().replace(b"agent1", b"agent2", 1))
+    else:
+        shutil.copytree(path.parent, path.parent.with_name("trial_zzz"))
+    monkeypatch.setenv("ALFWORLD_DATA", str(copy))
+    with pytest.raises(SetupError, match=f"damaged: .* files {how}, first {GAMES}") as caught:
+        AlfWorld(AlfWorldConfig(source="auto")).tasks()
+    assert str(copy) in str(caught.value)
+
+
+def test_the_provenance_does_not_list_the_files(alfworld: AlfWorld) -> None:
+    assert "files" not in alfworld.provenance["generator"]

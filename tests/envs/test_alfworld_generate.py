@@ -198,3 +198,29 @@ def test_the_manifest_says_what_the_games_are_made_from(games_root: Path) -> Non
 def test_recipes_that_make_no_sense_are_refused(values: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         Recipe(**values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", ["game deleted", "game cut short", "no list of files"])
+def test_a_damaged_cache_is_made_again_byte_for_byte(tmp_path: Path, how: str) -> None:
+    recipe = Recipe(seed=5, per_family=2, families=("look_at_obj_in_light",))
+    root = ensure(tmp_path, recipe)
+    before = _bytes(root)
+    game = next((root / GAMES).rglob("game.tw-pddl"))
+    if how == "game deleted":
+        game.unlink()
+    elif how == "game cut short":
+        game.write_bytes(game.read_bytes()[:-100])
+    else:
+        manifest = json.loads((root / MANIFEST).read_text())
+        del manifest["files"]
+        (root / MANIFEST).write_text(json.dumps(manifest))
+    assert ensure(tmp_path, recipe) == root
+    assert _bytes(root) == before
+    assert [path.name for path in tmp_path.iterdir()] == [root.name]
+
+
+def test_a_whole_cache_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe(seed=5, per_family=1, families=("look_at_obj_in_light",))
+    root = ensure(tmp_path, recipe)
+    monkeypatch.setattr(generate_module, "generate", None)
+    assert ensure(tmp_path, recipe) == root

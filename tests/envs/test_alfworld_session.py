@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -187,7 +188,17 @@ def test_a_game_that_vanished_is_an_infrastructure_failure(alfworld: AlfWorld, m
     task = alfworld.tasks()[0]
     game = alfworld._by_id[task.task_id]
     monkeypatch.setitem(alfworld._by_id, task.task_id, Game(Path("/gone"), game.name, game.family, game.goal, "move", ""))
-    with pytest.raises(EnvironmentCrashed), alfworld.open(task, 0):
+    with pytest.raises(EnvironmentCrashed, match="/gone cannot be read"), alfworld.open(task, 0):
+        pass
+    with pytest.raises(EnvironmentCrashed, match="/gone cannot be read"):
+        alfworld.oracle(task)
+
+
+def test_a_game_that_changed_during_the_run_is_not_played(alfworld: AlfWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = alfworld.tasks()[0]
+    game = alfworld._by_id[task.task_id]
+    monkeypatch.setitem(alfworld._by_id, task.task_id, dataclasses.replace(game, sha256="0" * 64))
+    with pytest.raises(EnvironmentCrashed, match="has changed"), alfworld.open(task, 0):
         pass
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envs import cli
-from envs.alfworld.adapter import AlfWorld
+from envs.alfworld.adapter import AlfWorld, AlfWorldConfig
 from tests.envs.conftest import PER_FAMILY, SEED
 
 
@@ -144,3 +144,19 @@ def test_a_reader_that_stops_early_is_no_error(options: list[str]) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("text", ["families=[a", "few_shots=${foo}", "families={", "few_shots=${oc.env:NO_SUCH_VARIABLE}"])
+def test_a_value_that_cannot_be_read_is_one_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(AlfWorld, ["list", "--set", text]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: --set {text}: ") and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output_is_no_obstacle(closed: str, config: AlfWorldConfig) -> None:
+    settings = f"--set source=generated --set cache_dir={config.cache_dir} --set generated_seed={config.generated_seed}"
+    more = f"--set games_per_family={config.games_per_family} --set repeat=1 --limit 1"
+    command = f"{sys.executable} -m envs.alfworld oracle {settings} {more} {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
