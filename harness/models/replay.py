@@ -124,7 +124,11 @@ class Recorder:
             return []
         if not self.path.exists():
             missing = f"There are no recordings to replay: {self.path} is missing."
-            return [Problem(missing, "Set run.replay.path, or record first.")] if self.mode == "replay" else []
+            return (
+                [Problem(missing, "run.replay.path=<recordings>, or run.replay.mode=record first")]
+                if self.mode == "replay"
+                else []
+            )
         try:
             with self._clear():
                 db = self._read_only()
@@ -133,7 +137,7 @@ class Recorder:
                 finally:
                     db.close()
         except SetupError as error:
-            return [Problem(error.message, error.hint)]
+            return [Problem(error.message, "run.replay.path=<another file>, or remove this one")]
         return []
 
     def close(self) -> None:

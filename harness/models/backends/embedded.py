@@ -70,7 +70,9 @@ class EmbeddedBackend:
         if importlib.util.find_spec(LIBRARY) is None:
             problems.append(Problem(f"The package {LIBRARY} (runs the embedded model) is not installed.", INSTALL))
         if self._given is not None and not self._given.is_file():
-            problems.append(Problem(f"There is no model file {self._given}.", "Set models.endpoints.<name>.options.model_path."))
+            problems.append(
+                Problem(f"There is no model file {self._given}.", "models.endpoints.<name>.options.model_path=<file>")
+            )
         elif self._given is None and find_weights() is None:
             problems.append(Problem(f"The package {WEIGHTS} (holds the embedded model's weights) is not installed.", INSTALL))
         if not problems and self._given is None and self._hash() != SHA256:
