@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import IO, Any
 
@@ -15,6 +16,15 @@ def _tokens(count: int) -> str:
     return f"{count / 1e6:.2f}M" if count >= 1_000_000 else f"{count / 1e3:.1f}k" if count >= 1000 else str(count)
 
 
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _terminal(out: IO[str]) -> bool:
+    """Whether a bar has a place to be drawn: a terminal, and not one of no width (as under `script` or some CI)."""
+    return out.isatty() and os.get_terminal_size(out.fileno()).columns > 0
+
+
 class Progress:
     """Implements `harness.stream.Observer`. `mode` is auto, bar, lines or off; `total` the number of tasks."""
 
@@ -23,12 +33,12 @@ class Progress:
         self.name, self.total, self.done, self.score_sum = name, total, done, score_sum
         if self.out is None:
             mode = "off"
-        self.mode = mode if mode != "auto" else "bar" if self.out.isatty() else "lines"
+        self.mode = mode if mode != "auto" else "bar" if _terminal(self.out) else "lines"
         self._bar: Any = None
         if self.mode == "bar":
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, initial=done, desc=name, unit="task", file=self.out, dynamic_ncols=True)
+            self._bar = tqdm(total=total, initial=done, desc=_short(name, 36), unit="task", file=self.out, dynamic_ncols=True)
 
     def task_done(self, row: TaskRow, store: Store) -> None:
         """A display that cannot be written to (a full or closed stderr) is given up; the stream goes on."""
@@ -49,7 +59,7 @@ class Progress:
         if cost:
             parts["cost"] = f"${cost:.2f}"
         if self._bar is not None:
-            self._bar.set_postfix({"task": row.task_id[-24:], **parts}, refresh=False)
+            self._bar.set_postfix({**parts, "last": _short(row.task_id, 28)}, refresh=False)
             self._bar.update(1)
         elif self.mode == "lines":
             verdict = "agent failure" if row.kind == "agent_failure" else f"score {row.score:g}"
