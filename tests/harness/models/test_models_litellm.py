@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +25,7 @@ from harness.errors import (
     RateLimited,
 )
 from harness.limits import Limits, LimitSpec
+from harness.models.backends.litellm import LiteLLMBackend
 from harness.models.backends.litellm_errors import retry_after
 from harness.models.gateway import Gateway
 
@@ -320,3 +324,47 @@ def test_litellm_is_quiet_and_offline() -> None:
 
     assert litellm.telemetry is False and litellm.cache is None and litellm.callbacks == []
     assert litellm.success_callback == [] and litellm.failure_callback == [] and litellm.drop_params is False
+
+
+def test_closing_is_bounded_even_if_a_request_ignores_that_it_is_cancelled(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stubborn(self: Any, litellm: Any, request: Any) -> None:
+        started.set()
+        while not release.is_set():
+            try:
+                await asyncio.sleep(0.05)
+            except asyncio.CancelledError:
+                continue
+
+    started, release = threading.Event(), threading.Event()
+    monkeypatch.setattr(LiteLLMBackend, "_ask", stubborn)
+    gate = gate_to(server, timeout_s=60.0)
+    ended: list[BaseException] = []
+    with playing(gate) as (models, _):
+
+        def work() -> None:
+            try:
+                models.complete(call())
+            except BaseException as failure:
+                ended.append(failure)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert started.wait(20)
+        began = time.monotonic()
+        gate.close()
+        thread.join(timeout=2)
+    release.set()
+    assert time.monotonic() - began < 5 and isinstance(ended[0], ModelSetupError)
+
+
+def test_the_library_leaves_nothing_to_do_at_exit() -> None:
+    script = (
+        "import atexit\nfound, real = [], atexit.register\n"
+        "def record(f, *a, **k):\n    found.append(str(getattr(f, '__module__', '')))\n    return real(f, *a, **k)\n"
+        "atexit.register = record\nfrom harness.models.backends.litellm import _import_litellm\n_import_litellm()\n"
+        "print([name for name in found if name.startswith('litellm')], atexit.register is record)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.stdout.strip(), done.stderr) == ("[] True", "")
