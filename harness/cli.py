@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def guarded(work: Callable[[], int]) -> int:
     """Run `work`; an error that we know becomes one line on stderr and an exit code, never a traceback."""
+    _occupy_standard_descriptors()
     try:
         code = work()
         if sys.stdout is not None:
@@ -89,6 +90,15 @@ def guarded(work: Callable[[], int]) -> int:
         _silence()
         _complain(f"memarena: {type(error).__name__}: {error}")
         return 1
+
+
+def _occupy_standard_descriptors() -> None:
+    """Where the caller closed one of the first three descriptors, the next file opened would take its place and be written to."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def _complain(text: str) -> None:

@@ -52,7 +52,7 @@ def prepare(
     """
     cell = Cell.build(values, choices, bases, experiment)
     directory = directory_of(cell)
-    cell.require([*cell.environment.check(), *gateway_of(cell, directory).check()])
+    cell.require(cell.environment.check())
     found, identity = manifest.read(directory), cell.identity
     if found is not None and found["identity"] != identity:
         changed = differences(found.get("cell", {}), cell.description)
@@ -60,7 +60,10 @@ def prepare(
             f"{directory} holds another cell: {'; '.join(changed)}.",
             "Give this run a name of its own (run.name=…), or remove that directory.",
         )
-    return Prepared(cell, directory, found is not None and _finished(directory, len(cell.tasks)))
+    finished = found is not None and _finished(directory, len(cell.tasks))
+    if not finished:  # what is finished needs neither key nor recording
+        cell.require(gateway_of(cell, directory).check())
+    return Prepared(cell, directory, finished)
 
 
 def _finished(directory: Path, total: int) -> bool:
