@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -118,6 +119,9 @@ def validate(schema: type[T], values: Mapping[str, Any], where: str) -> T:
 
     try:
         merged = OmegaConf.merge(OmegaConf.structured(schema), dict(values))
+        for key, value in leaves(OmegaConf.to_container(merged)):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{key} is {value}, which is no number to work with")
         return cast(T, OmegaConf.to_object(merged))
     except ConfigKeyError as error:
         key = str(error.full_key or error.key)

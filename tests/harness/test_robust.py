@@ -133,6 +133,14 @@ class TestPlaces:
             prepared(tmp_path, run={"seed": 9_223_372_036_854})
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_a_number_that_is_none_is_refused_wherever_it_stands(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match="infra_retries|no number|usd"):
+        prepared(tmp_path, run={"limits": {"stream": {"usd": float(value)}}})
+    with pytest.raises(ConfigError, match="no number"):
+        prepared(tmp_path, method={"name": "generative_full", "recency": float(value)})
+
+
 class TestOutputs:
     @pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full", ">&-", "> /dev/full", "<&-"])
     def test_a_closed_or_full_output_does_not_stop_a_stream(self, tmp_path: Path, redirect: str) -> None:
