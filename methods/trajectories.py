@@ -14,6 +14,10 @@ from methods.text.embedders import Embedder
 from methods.vectors.store import Growing, Neighbour, Vector, VectorStore
 
 _COLUMNS = "id, key, description, trajectory, success, key_steps, fail_reason"
+SPACE = "tasks"
+# a record without a vector (older versions left one behind when an embedding call was refused) can never be found: it does not
+# count, and its id is not given again
+_FOUND = f"id IN (SELECT id FROM memory_vector WHERE space = '{SPACE}')"
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,11 @@ class Record:
 
 
 class TrajectoryStore:
-    """Records in the table `memory_trajectory`, their keys' vectors in the space `tasks`."""
+    """Records in the table `memory_trajectory`, their keys' vectors in the space `tasks`. Ids ascend, from 1 on."""
 
     def __init__(self, services: MemoryServices, embedder: str, role: str) -> None:
         self._db = services.db
-        self.vectors = VectorStore(services.db, Embedder(embedder, services.models, role), "tasks")
+        self.vectors = VectorStore(services.db, Embedder(embedder, services.models, role), SPACE)
         self._success = Growing(bool)
 
     def open(self) -> None:
@@ -50,7 +54,7 @@ class TrajectoryStore:
             " trajectory TEXT NOT NULL, success INTEGER NOT NULL, key_steps TEXT, fail_reason TEXT)"
         )
         self.vectors.open()
-        rows = self._db.execute("SELECT success FROM memory_trajectory ORDER BY id").fetchall()
+        rows = self._db.execute(f"SELECT success FROM memory_trajectory WHERE {_FOUND} ORDER BY id").fetchall()
         self._success = Growing(bool, [row[0] for row in rows])
 
     def __len__(self) -> int:
@@ -76,13 +80,14 @@ class TrajectoryStore:
         fail_reason: str | None = None,
         vector: Vector | None = None,
     ) -> int:
-        """Store a record; its id. `vector` is the key's, where it is known already."""
-        number = len(self) + 1
+        """Store a record; its id. `vector` is the key's, where it is known already. A refused embedding call stores nothing."""
+        embedded = self.vectors.embed(key, "write") if vector is None else vector
+        number = 1 + int(self._db.execute("SELECT coalesce(max(id), 0) FROM memory_trajectory").fetchone()[0])
         self._db.execute(
             f"INSERT INTO memory_trajectory ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (number, key, description, trajectory, int(success), key_steps, fail_reason),
         )
-        self.vectors.add(number, self.vectors.embed(key, "write") if vector is None else vector)
+        self.vectors.add(number, embedded)
         self._success.append(success)
         return number
 
@@ -107,7 +112,8 @@ class TrajectoryStore:
 
     def successes(self, numbers: Iterable[int]) -> list[int]:
         """Those of `numbers` that are successes, in their order."""
-        return [number for number in numbers if self._success.array[number - 1]]
+        wanted = list(numbers)
+        return [number for number, place in zip(wanted, self.vectors.places(wanted), strict=True) if self._success.array[place]]
 
     def record(self, number: int, similarity: float = 0.0) -> Record:
         """The record of that id."""
@@ -119,5 +125,5 @@ class TrajectoryStore:
         return [str(self._db.execute("SELECT key FROM memory_trajectory WHERE id = ?", (n,)).fetchone()[0]) for n in numbers]
 
     def all_keys(self) -> list[str]:
-        """The keys of all records, oldest first."""
-        return [str(row[0]) for row in self._db.execute("SELECT key FROM memory_trajectory ORDER BY id")]
+        """The keys of all records, in the order of the vectors: oldest first."""
+        return [str(row[0]) for row in self._db.execute(f"SELECT key FROM memory_trajectory WHERE {_FOUND} ORDER BY id")]

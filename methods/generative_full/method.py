@@ -70,6 +70,7 @@ class GenerativeFull(MemoryMethod):
 
     def on_task_end(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:
         now, shown = self._now(), outcome.success or self.config.show_failed
+        self.services.db.execute("UPDATE memory_clock SET tasks = tasks + 1")  # first: a task counts, whatever the models answer
         texts = [f"In '{task.goal}': {turn.action} -> {one_line(turn.result.observation)}" for turn in trajectory.turns]
         result = "was solved" if outcome.success else "was not solved"
         texts.append(one_line(f"The task '{task.goal}' {result} in {len(trajectory.turns)} steps. {outcome.feedback}"))
@@ -84,7 +85,6 @@ class GenerativeFull(MemoryMethod):
         )
         if self.stream.unreflected() >= self.config.reflect_at:
             self._reflect(now)
-        self.services.db.execute("UPDATE memory_clock SET tasks = tasks + 1")
 
     # --- parts ----------------------------------------------------------------------------------------------------------
     def _now(self) -> int:

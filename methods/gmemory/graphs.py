@@ -11,7 +11,7 @@ from harness.contracts import Trajectory, Turn
 from methods.vectors.store import Vector, VectorStore
 
 NEAREST = 10  # stored tasks that a new one is compared with
-_DIGITS = re.compile(r"\s*\d+")
+_DIGITS = re.compile(r"(?<!\s)\s*\d+")  # a run of blanks is looked at once, from its first
 
 
 class InteractionGraph:
@@ -94,8 +94,9 @@ class QueryGraph:
 
     def connect(self, number: int, vector: Vector) -> None:
         """Link task `number`, just stored, with those of its 10 nearest older ones whose cosine reaches the threshold."""
-        for neighbour in self._vectors.nearest(vector, NEAREST + 1):
-            if neighbour.id < number and neighbour.similarity >= self._least:
+        others = [neighbour for neighbour in self._vectors.nearest(vector, NEAREST + 1) if neighbour.id != number]
+        for neighbour in others[:NEAREST]:
+            if neighbour.similarity >= self._least:
                 self._db.execute("INSERT INTO memory_gmemory_edge VALUES (?, ?)", (neighbour.id, number))
 
     def expand(self, seeds: Iterable[int], hops: int) -> list[int]:

@@ -51,8 +51,8 @@ class Learner:
     # --- fine-tuning ----------------------------------------------------------------------------------------------------
     def _learn_from_a_group(self, count: int, point: int) -> None:
         """A random stored task, its nearest successes and failure: what do they teach?"""
-        picked = rng(self._services.seed, "method", "gmemory", "finetune", count, point).randint(1, count)
-        group = self._group(picked)
+        place = rng(self._services.seed, "method", "gmemory", "finetune", count, point).randint(1, count)
+        group = self._group(int(self._store.vectors.ids[place - 1]))
         keys = [record.key for record in group]
         successes = [record for record in group if record.success]
         failures = [record for record in group if not record.success]

@@ -104,6 +104,7 @@ class GMemory(MemoryMethod):
     # --- before a task --------------------------------------------------------------------------------------------------
     def on_task_start(self, task: Task, facts: frozenset[str], team: Sequence[Member]) -> Guidance:
         self.interaction.start()
+        self._query, self._shown = None, ()  # the last task may have ended in an error, and so may this start
         self._query = query = self.store.embed(task.key)
         models, keep = self.services.models, self.config.successful_topk
         shown = best_rated(models, "memory.gmemory.rate", task, self._candidates(query), keep)

@@ -85,11 +85,21 @@ class VectorStore:
 
     def similarities(self, query: Vector, numbers: Sequence[int] | Ids) -> Vector:
         """The cosine of `query` with each of the stored ids, in their order, shape (len(numbers),)."""
-        rows = np.searchsorted(self._ids[: self._count], np.asarray(numbers, dtype=np.int64))
+        rows = self.places(numbers)
         if not len(rows):
             return np.zeros(0)
         products: Vector = self._matrix[rows].astype(np.float64) @ query
         return products.round(DIGITS)
+
+    @property
+    def ids(self) -> Ids:
+        """All stored ids, ascending."""
+        return self._ids[: self._count].copy()
+
+    def places(self, numbers: Sequence[int] | Ids) -> NDArray[np.intp]:
+        """The place of each of the stored ids in the order of ids."""
+        found: NDArray[np.intp] = np.searchsorted(self._ids[: self._count], np.asarray(numbers, dtype=np.int64))
+        return found
 
     def all_similarities(self, query: Vector) -> Vector:
         """The cosine of `query` with every vector in the order of ids, shape (len(self),)."""
