@@ -138,7 +138,7 @@ def _typed(config_class: type, values: dict[str, Any]) -> Any:
 # --- commands ---------------------------------------------------------------------------------------------------------
 def _run(environment: Environment, arguments: argparse.Namespace) -> int:
     for problem in environment.check():
-        raise SetupError(problem.what, f"Mend it with: {problem.fix.rstrip('.')}.")
+        raise SetupError(f"{problem.what.rstrip('.')}.", f"Mend it with: {problem.fix.rstrip('.')}.")
     tasks = environment.tasks()
     if arguments.command == "play":
         if not 0 <= arguments.index < len(tasks):

@@ -61,30 +61,35 @@ class Cell:
         return made
 
     def require(self, problems: Sequence[Problem]) -> None:
-        """Raise SetupError naming everything that is missing, and what mends it."""
-        if problems:
-            raise SetupError(
-                " ".join(f"{problem.what.rstrip('.')}." for problem in problems),
-                " ".join(f"Mend it with: {problem.fix}." if " " in problem.fix else problem.fix for problem in problems),
-            )
+        """Raise SetupError naming everything that is missing, each with what mends it (what has one remedy, together)."""
+        remedies: dict[str, list[str]] = {}
+        for problem in problems:
+            remedies.setdefault(problem.fix.rstrip("."), []).append(problem.what.rstrip("."))
+        if remedies:
+            raise SetupError(" ".join(f"{'; '.join(what)} (mend it with: {fix})." for fix, what in remedies.items()))
+
+    @cached_property
+    def order(self) -> tuple[Task, ...]:
+        """All tasks of the environment in the order of this stream."""
+        found = list(self.environment.tasks())
+        if not found:
+            raise SetupError(f"The environment {self.environment.name} has no tasks.", "See `memarena doctor`.")
+        if self.config.run.order != "official":
+            rng(int(self.config.run.order.partition(":")[2]), "run", "order").shuffle(found)
+        return tuple(found)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks of the stream in the order they are played."""
-        found = list(self.environment.tasks())
-        run = self.config.run
-        if not found:
-            raise SetupError(f"The environment {self.environment.name} has no tasks.", "See `memarena doctor`.")
-        if run.order != "official":
-            rng(int(run.order.partition(":")[2]), "run", "order").shuffle(found)
-        if run.tasks is not None and run.tasks > len(found):
-            raise ConfigError(f"run.tasks is {run.tasks}, but {self.environment.name} has {len(found)} tasks here.")
-        return tuple(found[: run.tasks])
+        """The tasks that are asked for: the beginning of the order."""
+        count = self.config.run.tasks
+        if count is not None and count > len(self.order):
+            raise ConfigError(f"run.tasks is {count}, but {self.environment.name} has {len(self.order)} tasks here.")
+        return self.order[:count]
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """What the identity is made of, as plain data (ARCHITECTURE.md rule 2)."""
-        ids = hashlib.sha256("\n".join(task.task_id for task in self.tasks).encode()).hexdigest()
+        ids = hashlib.sha256("\n".join(task.task_id for task in self.order).encode()).hexdigest()
         config = self.config
         return {
             "host": identity_part(config.host),
@@ -125,8 +130,8 @@ class Cell:
             },
             "seed": config.run.seed,
             "tasks": {
-                "n": len(self.tasks),
-                "total": len(self.environment.tasks()),
+                "n": max(len(self.tasks), previous["tasks"]["n"] if previous else 0),
+                "total": len(self.order),
                 "order": config.run.order,
                 "ids_sha256": self.description["task_ids_sha256"],
             },

@@ -51,15 +51,16 @@ class RunLimits:
 class RunConfig:
     """How a stream is played.
 
-    `tasks` is the number of tasks from the start of the order (null: all); `order` is official or shuffled:<seed>;
-    `constrain_actions` holds a back-end that has a grammar to the admissible actions. `name` is the run's directory below
-    `root` (null: made from the configuration). `infra_retries` are repeats of a task after an infrastructure failure,
-    `max_infra_failures` the number of tasks in a row that may fail so before the stream stops. `progress` is auto, bar,
-    lines or off.
+    `tasks` is the number of tasks from the start of the order (null: all). It is no part of the cell: a stream plays its
+    tasks one after another, so a pilot of ten is the beginning of the whole run and is continued by asking for more.
+    `order` is official or shuffled:<seed>; `constrain_actions` holds a back-end that has a grammar to the admissible
+    actions. `name` is the run's directory below `root` (null: made from the configuration). `infra_retries` are repeats of
+    a task after an infrastructure failure, `max_infra_failures` the number of tasks in a row that may fail so before the
+    stream stops. `progress` is auto, bar, lines or off.
     """
 
     seed: int = 0
-    tasks: int | None = None
+    tasks: int | None = field(default=None, metadata=RUN_OPTION)
     order: str = "official"
     constrain_actions: bool = False
     limits: RunLimits = field(default_factory=RunLimits)
@@ -87,10 +88,9 @@ class StreamConfig:
     def default_name(self) -> str:
         """A readable directory name that differs wherever the cell differs by an override."""
         parts = [self.choices["env"], self.choices["host"], self.choices["method"], self.choices["models"], f"s{self.run.seed}"]
-        if self.run.tasks is not None:
-            parts.append(f"n{self.run.tasks}")
         if self.variant:
-            parts.append(re.sub(r"[^A-Za-z0-9.=_]+", "+", self.variant))
+            # no "=": Hydra would want the name quoted when it is given back as run.name
+            parts.append(re.sub(r"[^A-Za-z0-9._-]+", "+", self.variant.replace("=", "-")))
         name = "-".join(parts)
         if len(name) <= LONGEST_NAME:
             return name

@@ -71,8 +71,11 @@ def _version(package: str) -> str | None:
 
 
 def _problems(area: str, problems: Sequence[Problem], good: str) -> Iterator[Finding]:
+    remedies: dict[str, list[str]] = {}
     for problem in problems:
-        yield Finding(area, "missing", problem.what, problem.fix)
+        remedies.setdefault(problem.fix, []).append(problem.what.rstrip("."))
+    for fix, what in remedies.items():
+        yield Finding(area, "missing", "; ".join(what) if len(what) < 3 else f"{what[0]}, and {len(what) - 1} more like it", fix)
     if not problems:
         yield Finding(area, "ok", good)
 
@@ -84,7 +87,7 @@ def _needed(overrides: Sequence[str]) -> Iterator[Finding]:
 
     cell = Cell.build(*compose_one(overrides))
     choices = cell.config.choices
-    yield from _problems(f"env {choices['env']}", cell.environment.check(), f"version {cell.environment.version}")
+    yield from _problems(f"env {choices['env']}", cell.environment.check(), _provenance(cell.environment))
     gateway = gateway_of(cell, directory_of(cell))
     yield from _problems(f"models {choices['models']}", gateway.check(), cell.config.models.label)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from pathlib import Path
 from typing import IO, Any
 
 from harness.contracts import Task
@@ -38,7 +39,9 @@ class Progress:
         if self.mode == "bar":
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, initial=done, desc=_short(name, 36), unit="task", file=self.out, dynamic_ncols=True)
+            # what matters stands first: a narrow terminal cuts off the end
+            form = "{n_fmt}/{total_fmt} {bar:8} {elapsed}<{remaining}{postfix} {desc}"
+            self._bar = tqdm(total=total, initial=done, desc=name, file=self.out, dynamic_ncols=True, bar_format=form)
 
     def task_done(self, row: TaskRow, store: Store) -> None:
         """A display that cannot be written to (a full or closed stderr) is given up; the stream goes on."""
@@ -62,14 +65,23 @@ class Progress:
             self._bar.set_postfix({**parts, "last": _short(row.task_id, 28)}, refresh=False)
             self._bar.update(1)
         elif self.mode == "lines":
-            verdict = "agent failure" if row.kind == "agent_failure" else f"score {row.score:g}"
+            verdict = f"agent failure ({row.error})" if row.kind == "agent_failure" else f"score {row.score:g}"
             summary = " ".join(f"{key} {value}" for key, value in parts.items())
-            self._line(f"{row.position + 1}/{self.total} {row.task_id}: {verdict}, {row.steps} steps | so far {summary}")
+            self._line(
+                f"{row.position + 1}/{self.total} {_short(row.task_id, 48)}: {verdict}, {row.steps} steps | so far {summary}"
+            )
 
     def task_failed(self, position: int, task: Task, error: str) -> None:
         if self.mode != "off":
             with contextlib.suppress(OSError, ValueError):
                 self._line(f"{position + 1}/{self.total} {task.task_id}: infrastructure failure, not counted: {error}")
+
+    def finish(self, directory: Path) -> None:
+        """Where the result is, once all tasks have been tried."""
+        if self.mode != "off":
+            mean = f"score {self.score_sum / self.done:.3f} over {self.done} tasks; " if self.done else ""
+            with contextlib.suppress(OSError, ValueError):
+                print(f"{_short(self.name, 40)}: {mean}memarena show {directory}", file=self.out, flush=True)
 
     def close(self) -> None:
         if self._bar is not None:
@@ -80,4 +92,4 @@ class Progress:
         if self._bar is not None:
             self._bar.write(text, file=self.out)
         else:
-            print(f"{self.name}: {text}", file=self.out, flush=True)
+            print(f"{_short(self.name, 40)}: {text}", file=self.out, flush=True)

@@ -60,7 +60,8 @@ def prepare(
             f"{directory} holds another cell: {'; '.join(changed)}.",
             "Give this run a name of its own (run.name=…), or remove that directory.",
         )
-    finished = found is not None and _finished(directory, len(cell.tasks))
+    wanted = len(cell.tasks)
+    finished = found is not None and _finished(directory, wanted)
     if not finished:  # what is finished needs neither key nor recording
         cell.require(gateway_of(cell, directory).check())
     return Prepared(cell, directory, finished)
@@ -69,7 +70,7 @@ def prepare(
 def _finished(directory: Path, total: int) -> bool:
     from harness.store.view import RunView
 
-    return len(RunView(directory).tasks()) == total
+    return {row.position for row in RunView(directory).tasks()} >= set(range(total))
 
 
 def gateway_of(cell: Cell, directory: Path, limits: Limits | None = None) -> Gateway:
@@ -110,6 +111,7 @@ def play(prepared: Prepared) -> int:
         assert written is not None
         models = {**gateway.describe(), "usage_estimated": store.usage_estimated()}
         manifest.write(directory, {**written, "models": models})
+    progress.finish(directory)
     if result.infra_failures:
         print(f"{directory}: {result.infra_failures} tasks failed for reasons of infrastructure; run it again to retry them.")
         return EXIT_FAILED

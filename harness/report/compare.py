@@ -17,9 +17,8 @@ from harness.report.measure import Run
 from harness.report.statistics import Interval, McNemar, bootstrap, holm, mcnemar
 from harness.store.identity import differences
 
-# Parts of a cell that may differ between a method and its baseline: the method itself, and how many tasks were played.
+# The part of a cell that may differ between a method and its baseline. How many tasks were played is no part of the cell.
 _FREE_SEGMENT = "method"
-_FREE_PATHS = ("run.tasks", "task_ids_sha256")
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def _terms(run: Run) -> dict[str, str | int]:
 
 
 def _free(path: str) -> bool:
-    return _FREE_SEGMENT in path.split(".") or path in _FREE_PATHS
+    return _FREE_SEGMENT in path.split(".")
 
 
 @dataclass(frozen=True)

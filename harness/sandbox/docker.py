@@ -25,7 +25,7 @@ from harness.sandbox.base import Channel, ChannelClosed, ChannelTimeout, Complet
 LABEL = "memarena.owner"
 PROCESS_LABEL = "memarena.process"
 USER = "65534:65534"
-_ENGINE = "start Docker or Podman (DOCKER_HOST names its socket), or choose sandbox=bubblewrap"
+_ENGINE = "starting Docker or Podman (DOCKER_HOST names its socket), or choosing sandbox=bubblewrap"
 
 
 def process_mark() -> str:
@@ -263,7 +263,7 @@ class Docker:
             try:
                 self._client = docker.from_env()
             except docker.errors.DockerException as error:
-                raise SetupError(f"No container engine answers ({str(error)[:200]}).", f"Mend it: {_ENGINE}.") from error
+                raise SetupError("No container engine answers.", f"Mend it with: {_ENGINE}.") from error
             reap(self._client)
         return self._client
 
@@ -271,7 +271,7 @@ class Docker:
         try:
             client = self._connect()
         except SetupError as error:
-            return [Problem(error.message, error.hint)]
+            return [Problem(error.message, error.hint.removeprefix("Mend it with: "))]
         if _has(client, image.name) or image.context is not None:
             return []
         return [Problem(f"There is no image {image.name}", f"docker pull {image.name}")]

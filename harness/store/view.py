@@ -124,8 +124,8 @@ class RunView:
 
     @property
     def status(self) -> str:
-        """finished (all tasks have a result), incomplete otherwise."""
-        return "finished" if len(self.tasks()) == self.manifest["tasks"]["n"] else "incomplete"
+        """finished (all tasks that were asked for have a result), incomplete otherwise."""
+        return "finished" if len(self.tasks()) >= self.manifest["tasks"]["n"] else "incomplete"
 
 
 def find_runs(root: Path) -> Iterator[RunView]:

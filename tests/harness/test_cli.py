@@ -102,7 +102,7 @@ def test_a_sweep_plays_each_stream_in_its_own_process_and_skips_what_is_finished
     first = memarena(*arguments, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     names = sorted(path.name for path in (tmp_path / "results" / "runs").iterdir())
-    assert names == [f"alfworld-autogen-{method}-scripted-s0-n1-env.source=generated" for method in ("metagpt", "none")]
+    assert names == [f"alfworld-autogen-{method}-scripted-s0-env.source-generated" for method in ("metagpt", "none")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results"]
     assert memarena(*arguments, cwd=tmp_path).stdout.count("finished before") == 2
 

@@ -60,7 +60,7 @@ def test_overrides_of_the_cell_show_in_the_name_and_run_options_do_not() -> None
     plain = resolve(*compose_one(["models=scripted"]))[0]
     changed = resolve(*compose_one(["models=scripted", "env.max_steps=7", "run.progress=off", "run.tasks=3"]))[0]
     assert plain.default_name() == "alfworld-autogen-none-scripted-s0"
-    assert changed.default_name() == "alfworld-autogen-none-scripted-s0-n3-env.max_steps=7"
+    assert changed.default_name() == "alfworld-autogen-none-scripted-s0-env.max_steps-7"
     assert changed.variant == "env.max_steps=7"
 
 

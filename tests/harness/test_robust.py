@@ -200,7 +200,7 @@ class TestSweeps:
             start_new_session=True,
         )
         logs = [
-            tmp_path / "results" / "runs" / f"alfworld-autogen-none-scripted-random-s{seed}-env.source=generated" / "events.jsonl"
+            tmp_path / "results" / "runs" / f"alfworld-autogen-none-scripted-random-s{seed}-env.source-generated" / "events.jsonl"
             for seed in (0, 1)
         ]
         deadline = time.monotonic() + 60

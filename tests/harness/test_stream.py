@@ -79,7 +79,13 @@ class TestIdentity:
 
     @pytest.mark.parametrize(
         "option",
-        [{"infra_retries": 7}, {"progress": "lines"}, {"replay": {"mode": "record"}}, {"limits": {"stream": {"calls": 999}}}],
+        [
+            {"infra_retries": 7},
+            {"tasks": 3},
+            {"progress": "lines"},
+            {"replay": {"mode": "record"}},
+            {"limits": {"stream": {"calls": 999}}},
+        ],
     )
     def test_run_options_do_not_change_the_cell(self, tmp_path: Path, option: dict[str, Any]) -> None:
         first = prepared(tmp_path, run={"name": "x"}).cell.identity
@@ -87,10 +93,18 @@ class TestIdentity:
 
     @pytest.mark.parametrize(
         "group",
-        [{"run": {"seed": 1}}, {"run": {"tasks": 3}}, {"run": {"limits": {"task": {"calls": 9}}}}, {"host": {"max_attempts": 2}}],
+        [{"run": {"seed": 1}}, {"run": {"limits": {"task": {"calls": 9}}}}, {"host": {"max_attempts": 2}}],
     )
     def test_what_changes_scores_changes_the_cell(self, tmp_path: Path, group: dict[str, Any]) -> None:
         assert prepared(tmp_path).cell.identity != prepared(tmp_path, **group).cell.identity
+
+    def test_a_pilot_is_the_beginning_of_the_whole_run(self, tmp_path: Path) -> None:
+        directory = played(tmp_path, method={"name": "generative"}, run={"tasks": 2})
+        assert RunView(directory).status == "finished" and len(RunView(directory).tasks()) == 2
+        assert played(tmp_path, method={"name": "generative"}) == directory
+        assert len(RunView(directory).tasks()) == 6
+        assert canonical.digest(directory) == canonical.digest(played(tmp_path / "other", method={"name": "generative"}))
+        assert prepared(tmp_path, method={"name": "generative"}, run={"tasks": 3}).finished
 
     def test_two_processes_cannot_play_one_stream(self, tmp_path: Path) -> None:
         ready = prepared(tmp_path)

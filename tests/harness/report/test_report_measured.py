@@ -102,7 +102,7 @@ def test_a_run_without_a_result_measures_nothing_but_is_named(small: str, write_
 def test_the_change_is_taken_on_common_tasks_and_never_to_a_reported_number(small: str, write_run: Write, tmp_path: Path) -> None:
     write_run("sepm", [1.0, 1.0], labels__method="sepm")
     assert all(head.label != "measured Δ" for head in build(small, tmp_path / "runs").heads)
-    write_run("none", [1.0, 0.0, 0.0, 0.0], cell__run={"tasks": 4}, cell__task_ids_sha256="x")
+    write_run("none", [1.0, 0.0, 0.0, 0.0])
     sepm = rows_of(build(small, tmp_path / "runs"))[1]
     assert (sepm["change"], sepm["pairs"]) == ("50.0", "2")
 
