@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from harness.contracts import Call, Message, Models, Task
+from methods.text.lists import integer
 from methods.trajectories import Record
 
 RATING_INSTRUCTION = (
@@ -18,7 +19,7 @@ RATING_INSTRUCTION = (
 def parse_rating(text: str) -> int:
     """The first integer in `text`, 0 where there is none (METHODS.md 3.2)."""
     found = re.search(r"\d+", text)
-    return int(found.group()[:9]) if found else 0
+    return integer(found.group()) if found else 0
 
 
 def best_rated(models: Models, role: str, task: Task, candidates: Sequence[Record], keep: int) -> list[Record]:

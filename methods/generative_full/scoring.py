@@ -9,17 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from methods.text.lists import integer, integers
+
 Numbers = NDArray[np.float64]
 
 DECAY = 0.995  # per logical hour, which is one task
 LOWEST, HIGHEST = 1, 10
 DIGITS = 9
 
-_SCORED = re.compile(r"^\W*(\d+)\s*[:.)=-]\s*(\d+)", re.MULTILINE)
+# possessive: what one repetition has taken is not tried again by the next
+_SCORED = re.compile(r"\W{0,50}(\d++)\s*+[:.)=-]\s*+(\d+)")
 _BRACKETS = re.compile(r"\[([\d,\s]*)\]")
-_EVIDENCE = re.compile(
-    r"\s*\((?:because of|based on|evidence:?)?[\s#]*((?:\d+(?:,\s*|\s+and\s+|\s+)?)+)\)\s*\.?\s*$", re.IGNORECASE
-)
+_SEPARATOR = r"(?:\s*+,\s*+(?:and\s++)?|\s++(?:and\s++)?)#?"
+_EVIDENCE = re.compile(rf"(?:because of|based on|evidence:?)?[\s#]*\d++(?:{_SEPARATOR}\d++)*+,?\s*", re.IGNORECASE)
+LONGEST_EVIDENCE = 300  # characters between the brackets
 
 
 @dataclass(frozen=True)
@@ -58,21 +61,21 @@ def parse_importances(text: str, count: int) -> list[int]:
 
     A record without a score counts as mundane (1).
     """
-    found = {int(place[:9]): int(value[:9]) for place, value in _SCORED.findall(text)}
+    found = {integer(match[1]): integer(match[2]) for line in text.split("\n") if (match := _SCORED.match(line))}
     if not found:
         for inside in _BRACKETS.findall(text):
-            numbers = [int(value[:9]) for value in re.findall(r"\d+", inside)]
+            numbers = integers(inside)
             if len(numbers) == count:
                 found = dict(enumerate(numbers, 1))
     if not found and count == 1 and (single := re.search(r"\d+", text)):
-        found = {1: int(single.group()[:9])}
+        found = {1: integer(single.group())}
     return [min(max(found.get(place, LOWEST), LOWEST), HIGHEST) for place in range(1, count + 1)]
 
 
 def parse_insight(item: str, shown: Sequence[int]) -> tuple[str, list[int]]:
     """An insight and the ids of the records that it cites as "(because of 1, 5)", its numbers being places in `shown`."""
-    match = _EVIDENCE.search(item)
-    if match is None:
+    closed = item.rstrip().removesuffix(".").rstrip()
+    insight, bracket, cited = closed.removesuffix(")").rpartition("(")
+    if not (closed.endswith(")") and bracket) or len(cited) > LONGEST_EVIDENCE or _EVIDENCE.fullmatch(cited) is None:
         return item, []
-    places = [int(number[:9]) for number in re.findall(r"\d+", match[1])]
-    return item[: match.start()].rstrip(), [shown[place - 1] for place in places if 1 <= place <= len(shown)]
+    return insight.rstrip(), [shown[place - 1] for place in integers(cited) if 1 <= place <= len(shown)]

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from methods.text.lists import integer
+
 Kind = Literal["ADD", "EDIT", "REMOVE", "AGREE"]
 
 MOST_LINES = 4
 NEW_SCORE = 2
 AGREE_CREDIT, REMOVE_CREDIT, REMOVE_CREDIT_WHEN_FULL = 1, -1, -3
 
-_LINE = re.compile(r"^\W*(ADD|EDIT|REMOVE|AGREE)\s*(\d+)?\s*:\s*(.+?)\s*$")
+# possessive: what one repetition has taken is not tried again by the next
+_LINE = re.compile(r"\W{0,50}(ADD|EDIT|REMOVE|AGREE)\s*+(\d++)?\s*+:(.*)")
 _RESERVED = re.compile(r"\b(?:ADD|AGREE|EDIT)\b")
 
 
@@ -44,10 +47,11 @@ def parse_operations(text: str) -> list[Operation]:
     found: list[Operation] = []
     for line in text.splitlines():
         match = _LINE.match(line)
-        if match is None or not match[3].endswith(".") or _RESERVED.search(match[3]):
+        rule = match[3].strip() if match else ""
+        if match is None or not rule.endswith(".") or _RESERVED.search(rule):
             continue
         kind: Kind = match[1]  # type: ignore[assignment]
-        found.append(Operation(kind, int(match[2][:9]) if match[2] else None, match[3]))
+        found.append(Operation(kind, integer(match[2]) if match[2] else None, rule))
     return found[:MOST_LINES]
 
 

@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-_ORDER = re.compile(r"\d+(?:\s*>\s*\d+)+")
+from methods.text.lists import integer, integers
+
+# possessive, and begun at the first digit only: linear in the text
+_ORDER = re.compile(r"(?<!\d)\d++(?:\s*+>\s*+\d++)++")
 _RATINGS = re.compile(r"\[\[([-\d,\s]*)\]\][\s.]*$")
 _PAIR = re.compile(r"\[\s*(\d+)\s*,\s*(\d+)\s*\]")
-_INTEGER = re.compile(r"-?\d+")
 HIGHEST_RATING = 5
 
 
@@ -29,7 +31,7 @@ def layer_consensus(answers: Sequence[str], height: int) -> str | None:
 def parse_order(text: str, height: int) -> tuple[int, ...] | None:
     """A ranking "2 > 1 > 3" as 0-based places, best first; None unless it names each of `height` answers once (HOST-DY R4)."""
     for found in _ORDER.findall(text):
-        order = tuple(int(number) - 1 for number in re.split(r"\s*>\s*", found))
+        order = tuple(place - 1 for place in integers(found))
         if sorted(order) == list(range(height)):
             return order
     return None
@@ -58,7 +60,7 @@ def _most_frequent(answers: Sequence[str]) -> tuple[str, int]:
 def parse_ratings(text: str, expected: int) -> tuple[int, ...] | None:
     """The ratings in the `[[…]]` that ends a reply; None unless there are exactly `expected`."""
     found = _RATINGS.search(text)
-    ratings = tuple(int(number) for number in _INTEGER.findall(found[1])) if found else ()
+    ratings = tuple(integers(found[1])) if found else ()
     return ratings if found and len(ratings) == expected else None
 
 
@@ -84,7 +86,7 @@ def edge_weights(ratings: Sequence[int] | None, upstream: int) -> tuple[float, .
 def parse_best_two(text: str, size: int) -> tuple[int, int] | None:
     """The listwise ranker's `[a, b]` (1-based, different, at most `size`) as 0-based places; None where there is none."""
     for a, b in _PAIR.findall(text):
-        first, second = int(a) - 1, int(b) - 1
+        first, second = integer(a) - 1, integer(b) - 1
         if first != second and min(first, second) >= 0 and max(first, second) < size:
             return first, second
     return None
