@@ -50,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="as JSON")
 
     table = commands.add_parser("table", help="a paper's table, measured beside reported")
-    table.add_argument("table", metavar="TABLE", help="table1, table2, table4, table5, components, textual, tokens, emma-table2, smg")
+    table.add_argument(
+        "table", metavar="TABLE", help="table1, table2, table4, table5, components, textual, tokens, emma-table2, smg"
+    )
     table.add_argument("--env", help="only this environment's column")
     table.add_argument("--models", help="only runs with this model set")
     table.add_argument("--format", choices=("markdown", "csv", "latex"), default="markdown")

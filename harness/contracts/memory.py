@@ -51,11 +51,17 @@ class Review:
 
 @dataclass(frozen=True)
 class Member:
-    """An agent of the host's team; `acts` says whether it may propose environment actions."""
+    """An agent of the host's team.
+
+    `acts` says whether it proposes environment actions of its own: one that only ranks or settles what others propose does not,
+    and no part of a task can be given to it. Members of one `group` work on the same step at the same time (the agents of a
+    grid): what is assigned to one of them is assigned to all.
+    """
 
     name: str
     role: str
     acts: bool = True
+    group: str | None = None
 
 
 # Plays the task in play once more in a fresh world, with this guidance in the place of the memory's and none of its hooks.

@@ -66,6 +66,7 @@ def _tasks(run: Run) -> dict[str, Any]:
         "scored": len(run.tasks),
         "successes": sum(task.success for task in run.tasks),
         "agent_failures": sum(task.kind == "agent_failure" for task in run.tasks),
+        "agent_failure_reasons": {task.task_id: task.error for task in run.tasks if task.kind == "agent_failure"},
         "infra_failures": failures,
         "late": [task.position for task in run.tasks if task.late],
     }

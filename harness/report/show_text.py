@@ -7,6 +7,8 @@ from typing import Any
 
 from harness.report.text import NOTHING, columns, dollars, integer, number, plural
 
+MOST_REASONS = 5  # of agent failures; the rest is in --json
+
 
 def render(summary: Mapping[str, Any]) -> str:
     """`harness.report.show.summary` as aligned plain text, ending without a newline."""
@@ -58,6 +60,7 @@ def _results(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Score", score_text(score) + how + (f", n = {score['n']}" if score else "")),
         ("Successes", f"{tasks['successes']} of {tasks['scored']}" if tasks["scored"] else NOTHING),
         ("Agent failures", f"{tasks['agent_failures']} (scored 0, in n){late}" if tasks["scored"] else NOTHING),
+        *[("", f"{task}: {reason}") for task, reason in list(tasks["agent_failure_reasons"].items())[:MOST_REASONS]],
         ("Infra failures", f"{len(tasks['infra_failures'])} (not in n)"),
         ("Steps", f"{number(steps['mean'])} a task, {integer(steps['total'])} in all" if steps else NOTHING),
     ]

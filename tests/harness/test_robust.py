@@ -238,3 +238,18 @@ def test_the_identity_in_the_database_is_that_of_the_manifest(tmp_path: Path) ->
     directory = played(tmp_path)
     with Store(directory) as store:
         assert store.get("identity") == json.loads((directory / "manifest.json").read_text())["identity"]
+
+
+def test_a_local_server_that_is_not_running_is_named_before_anything_is_tried(tmp_path: Path) -> None:
+    environment = {"MEMARENA_MODEL": "foo", "MEMARENA_API_BASE": "http://127.0.0.1:9/v1"}
+    started = time.monotonic()
+    done = memarena("run", "models=openai-compatible", "env.source=generated", cwd=tmp_path, **environment)
+    assert done.returncode == 2 and "No server answers at http://127.0.0.1:9/v1" in done.stderr
+    assert time.monotonic() - started < 30  # not the minutes that retries would take
+
+
+def test_show_says_why_agents_failed(tmp_path: Path) -> None:
+    from harness.report.show import render, summary
+
+    directory = played(tmp_path, models=scripted("noop"), run={"limits": {"task": {"calls": 2}}})
+    assert "task limit reached: 2 of 2 calls" in render(summary(RunView(directory)))

@@ -12,7 +12,9 @@ import atexit
 import importlib.metadata
 import importlib.util
 import os
+import socket
 import threading
+import urllib.parse
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
@@ -39,6 +41,19 @@ GRACE_S = 5.0  # for a provider whose code blocks the loop: then the thread give
 def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
     """Messages as plain dictionaries that can be encoded, whatever an environment has put into them."""
     return [{"role": message["role"], "content": clean(message["content"])} for message in messages]
+
+
+def _answers(address: str) -> bool:
+    """Whether something accepts connections there. Only this machine is asked: a run must not hang on a dead local server, and
+    for any other address the retries are the better judge."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        return True
+    try:
+        with socket.create_connection((parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)), timeout=2):
+            return True
+    except OSError:
+        return False
 
 
 class LiteLLMBackend:
@@ -69,6 +84,9 @@ class LiteLLMBackend:
             )
         if config.api_key_env and not os.environ.get(config.api_key_env):
             problems.append(Problem(f"The key for {config.model} is not set.", f"export {config.api_key_env}=<key>"))
+        if config.api_base and not _answers(config.api_base):
+            fix = "starting the server, or export MEMARENA_API_BASE=<address> (docs/models.md)"
+            problems.append(Problem(f"No server answers at {config.api_base}.", fix))
         return problems
 
     def describe(self) -> dict[str, Any]:

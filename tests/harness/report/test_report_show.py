@@ -51,6 +51,7 @@ def test_the_summary_counts_each_task_once_and_leaves_infrastructure_failures_ou
         "scored": 4,
         "successes": 3,
         "agent_failures": 1,
+        "agent_failure_reasons": {"task-1": None},
         "infra_failures": [{"position": 2, "attempts": 2, "error": "the site is down"}],
         "late": [3],
     }
