@@ -104,14 +104,22 @@ class DockerSandbox:
         )
 
     def _kill_all(self) -> None:
-        """Kill every process in the container but its first, which keeps it open; where even that fails, start it anew."""
+        """Kill every process in the container but its first, which keeps it open.
+
+        A fork bomb may leave no room for the process that is to kill it; then the container is started anew, which loses /tmp.
+        """
         from docker.errors import DockerException
 
-        try:
-            self._container.exec_run(["sh", "-c", "kill -9 -1"], user=USER)
-        except DockerException:
+        for _ in range(10):
             with contextlib.suppress(DockerException):
-                self._container.restart(timeout=0)
+                self._container.exec_run(["sh", "-c", "kill -9 -1"], user=USER)
+                if self._container.exec_run(["true"], user=USER).exit_code == 0:
+                    return
+            time.sleep(0.1)
+        try:
+            self._container.restart(timeout=0)
+        except DockerException as error:
+            raise SandboxError(f"The container cannot be freed of what runs in it: {error}.") from error
 
     def close(self) -> None:
         from docker.errors import DockerException
