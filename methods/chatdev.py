@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.contracts import Call, Guidance, Member, MemoryServices, Message, Task, Trajectory
 from methods.base import MemoryMethod
+from methods.ranges import check_range
 from methods.text.lists import one_line
 
 INSTRUCTION = (
@@ -28,8 +29,7 @@ class ChatDev(MemoryMethod):
         every: int = 10
 
         def __post_init__(self) -> None:
-            if self.every < 1:
-                raise ValueError("every must be 1 or more")
+            check_range(self, "every", least=1)
 
     name = "chatdev"
     version = "1-A"

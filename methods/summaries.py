@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.contracts import Call, Guidance, Member, MemoryServices, Message, Outcome, Task, Trajectory
-from methods.base import MemoryMethod
-from methods.text.embedders import check_embedder
+from harness.contracts import Call, Member, Message, Outcome, Task, Trajectory
+from methods.successes import PastSuccesses, SuccessConfig
 from methods.text.lists import one_line
-from methods.trajectories import TrajectoryStore
 
 SENTENCES = 6
 STABILITY, LEAST_RETENTION = 5.0, 0.3  # of the forgetting curve: steps, share
@@ -24,36 +21,19 @@ INSTRUCTION = (
 
 
 @dataclass
-class SummaryConfig:
-    """`successful_topk` past successes are shown; failures are stored and never shown."""
+class SummaryConfig(SuccessConfig):
+    """As for metagpt."""
 
     name: str = "voyager"
     embedder: str = "wordllama"
-    successful_topk: int = 1
-
-    def __post_init__(self) -> None:
-        check_embedder(self.embedder)
-        if self.successful_topk < 0:
-            raise ValueError("successful_topk must be 0 or more")
 
 
-class Voyager(MemoryMethod):
+class Voyager(PastSuccesses):
     """One summary call at the end of a task takes the place of the key; the nearest successes are shown."""
 
     Config: ClassVar[type] = SummaryConfig
     name = "voyager"
     version = "1-A"
-
-    def __init__(self, config: SummaryConfig, services: MemoryServices) -> None:
-        super().__init__(config, services)
-        self.store = TrajectoryStore(services, config.embedder, f"memory.{self.name}.embed")
-
-    def open(self) -> None:
-        self.store.open()
-
-    def on_task_start(self, task: Task, facts: frozenset[str], team: Sequence[Member]) -> Guidance:
-        found = self.store.nearest(task.key, self.config.successful_topk, success=True)
-        return Guidance(cards=tuple(record.card() for record in found))
 
     def on_task_end(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:
         description = f"{task.goal}\n{outcome.feedback}".strip()

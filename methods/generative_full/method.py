@@ -15,6 +15,7 @@ from methods.base import MemoryMethod
 from methods.generative_full import prompts
 from methods.generative_full.scoring import Weights, parse_importances, parse_insight
 from methods.generative_full.stream import Found, MemoryStream, NewRecord
+from methods.ranges import check_range
 from methods.text.embedders import check_embedder
 from methods.text.lists import list_items, one_line
 
@@ -44,10 +45,8 @@ class GenerativeFull(MemoryMethod):
 
         def __post_init__(self) -> None:
             check_embedder(self.embedder)
-            if min(self.candidates, self.context_budget, self.reflect_at, self.latest) < 1:
-                raise ValueError("candidates, context_budget, reflect_at and latest must be 1 or more")
-            if min(self.recency, self.importance, self.relevance) < 0:
-                raise ValueError("the weights of the score must be 0 or more")
+            check_range(self, "candidates", "context_budget", "reflect_at", "latest", least=1)
+            check_range(self, "recency", "importance", "relevance", least=0)
 
     name = "generative_full"
     version = "1-A"

@@ -17,6 +17,7 @@ from methods.gmemory.graphs import InteractionGraph, QueryGraph, sparsified, wit
 from methods.gmemory.insights import Insights
 from methods.gmemory.learning import Learner, Schedule
 from methods.gmemory.operations import credit
+from methods.ranges import check_range
 from methods.rating import best_rated
 from methods.text.embedders import check_embedder
 from methods.text.lists import list_items
@@ -70,10 +71,9 @@ class GMemory(MemoryMethod):
             ):
                 if getattr(self, key) not in allowed:
                     raise ValueError(f"{key} is {getattr(self, key)!r}; use {' or '.join(allowed)}")
-            if min(self.successful_topk, self.failed_topk, self.insights_topk, self.hop, self.points) < 0:
-                raise ValueError("successful_topk, failed_topk, insights_topk, hop and points must be 0 or more")
-            if min(self.start, self.every, self.merge_every, self.max_rules) < 1:
-                raise ValueError("start, every, merge_every and max_rules must be 1 or more")
+            check_range(self, "successful_topk", "failed_topk", "insights_topk", "hop", "points", least=0)
+            check_range(self, "start", "every", "merge_every", "max_rules", least=1)
+            check_range(self, "threshold", "edge_cos", least=-1, most=1)
 
     name = "gmemory"
     version = "1-A"

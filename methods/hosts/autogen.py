@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harness.contracts import Member, Models, Task, TaskSession, TeamMemory
 from methods.hosts.actor import Table, propose
 from methods.hosts.autogen_chat import ENVIRONMENT, InterruptGate, converse, episode_over, participant
+from methods.ranges import check_range
 
 if TYPE_CHECKING:
     from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
@@ -90,8 +91,7 @@ class AutoGen:
         show_choices: bool = False
 
         def __post_init__(self) -> None:
-            if self.max_attempts < 1:
-                raise ValueError("max_attempts must be 1 or more")
+            check_range(self, "max_attempts", "max_tokens", least=1)
 
     name = "autogen"
     version = "1-A"

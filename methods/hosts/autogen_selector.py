@@ -12,15 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.contracts import Call, Member, Message, Models, Task, TaskSession, TeamMemory
+from harness.contracts import Call, Member, Message, Models, Phase, Task, TaskSession, TeamMemory
 from methods.hosts.actor import Table, propose
 from methods.hosts.autogen_chat import ENVIRONMENT, InterruptGate, converse, episode_over, participant
 from methods.hosts.prompt import TASK
+from methods.ranges import check_range
 
 if TYPE_CHECKING:
     from autogen_agentchat.teams import SelectorGroupChat
 
 PLANNER, SOLVER, CRITIC = "planner", "solver", "critic"
+PHASES: dict[str, Phase] = {PLANNER: "plan", CRITIC: "act"}
 
 SELECTOR_PROMPT = (
     "You lead a small team that works on a task in an environment. Its members are:\n{roles}\n\n"
@@ -106,8 +108,8 @@ class Episode:
     def _say(self, member: Member, instruction: str, text: str) -> str:
         """A non-acting member's contribution; an empty answer is one that adds nothing."""
         messages: tuple[Message, ...] = ({"role": "system", "content": instruction}, {"role": "user", "content": text})
-        role, phase = f"host.autogen_selector.{member.name}", "plan" if member.name == PLANNER else "validate"
-        call = Call(role, messages, "actor", phase, member.name, max_tokens=self.table.max_tokens)  # type: ignore[arg-type]
+        role, phase = f"host.autogen_selector.{member.name}", PHASES[member.name]
+        call = Call(role, messages, "actor", phase, member.name, max_tokens=self.table.max_tokens)
         return " ".join(self.table.models.complete(call).text.split())
 
 
@@ -128,10 +130,8 @@ class AutoGenSelector:
         show_choices: bool = False
 
         def __post_init__(self) -> None:
-            if min(self.max_selector_attempts, self.max_attempts, self.window) < 1:
-                raise ValueError("max_selector_attempts, max_attempts and window must be 1 or more")
-            if self.turns_per_step < 2:
-                raise ValueError("turns_per_step must be 2 or more: a step takes a proposal and its execution")
+            check_range(self, "max_selector_attempts", "max_attempts", "window", "max_tokens", least=1)
+            check_range(self, "turns_per_step", least=2)  # a step takes a proposal and its execution
 
     name = "autogen_selector"
     version = "1-A"

@@ -15,6 +15,7 @@ from itertools import pairwise
 from harness.contracts import Call, Member, Message, Models, Task, TaskSession, TeamMemory
 from methods.hosts import dylan_importance as arithmetic
 from methods.hosts.actor import Table, ask, propose
+from methods.ranges import check_range
 from methods.text.hash256 import cosine, embed
 
 DECISION, RANKER, CRITIC = "decision", "ranker", "critic"
@@ -92,10 +93,8 @@ class Dylan:
         show_choices: bool = False
 
         def __post_init__(self) -> None:
-            if self.nodes < 2:
-                raise ValueError("nodes must be 2 or more: one agent has nobody to agree with")
-            if self.rounds < 1 or self.max_attempts < 1:
-                raise ValueError("rounds and max_attempts must be 1 or more")
+            check_range(self, "nodes", least=2)  # one agent has nobody to agree with
+            check_range(self, "rounds", "max_attempts", "max_tokens", least=1)
             if self.importance not in ("constant", "original"):
                 raise ValueError(f"importance is {self.importance!r}; use constant or original")
             check_roles(self.roles)
@@ -193,7 +192,7 @@ class _Pass:
 
     def _say(self, role: str, member: Member, instruction: str, text: str) -> str:
         messages: tuple[Message, ...] = ({"role": "system", "content": instruction}, {"role": "user", "content": text})
-        call = Call(f"host.dylan.{role}", messages, "actor", "validate", member.name, max_tokens=self.config.max_tokens)
+        call = Call(f"host.dylan.{role}", messages, "actor", "act", member.name, max_tokens=self.config.max_tokens)
         return self.table.models.complete(call).text
 
     # --- texts ----------------------------------------------------------------------------------------------------------

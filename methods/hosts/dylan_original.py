@@ -18,6 +18,7 @@ from harness.seeds import rng
 from methods.hosts import dylan_importance as arithmetic
 from methods.hosts.actor import Table, propose
 from methods.hosts.dylan import RANKER, ROLES, check_roles, node_members, situation
+from methods.ranges import check_range
 
 HOW_TO_ANSWER = (
     "On the first lines give the next action and nothing else. Where replies of your teammates are shown, weigh them, and add "
@@ -74,8 +75,8 @@ class DylanOriginal:
         show_choices: bool = False
 
         def __post_init__(self) -> None:
-            if self.agents < 1 or self.rounds < 1 or self.max_attempts < 1:
-                raise ValueError("agents, rounds and max_attempts must be 1 or more")
+            check_range(self, "agents", "rounds", "max_attempts", "max_tokens", least=1)
+            check_range(self, "temperature", least=0)
             check_roles(self.roles)
             if len(set(self.team)) != len(self.team) or any(not 0 <= place < self.agents for place in self.team):
                 raise ValueError(f"team must list different places from 0 to {self.agents - 1}")
@@ -188,7 +189,7 @@ class _Forward:
             "host.dylan_original.ranker",
             messages,
             "actor",
-            "validate",
+            "act",
             ranker.name,
             max_tokens=self.table.max_tokens,
             temperature=self.table.temperature,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.contracts import Member, Models, Task, TaskSession, TeamMemory
 from methods.hosts.actor import Table, propose
+from methods.ranges import check_range
 
 INSTRUCTION = "You solve a task in an environment, one action at a time. Answer with the next action and nothing else."
 
@@ -24,8 +25,7 @@ class SingleAgent:
         show_choices: bool = False
 
         def __post_init__(self) -> None:
-            if self.max_attempts < 1:
-                raise ValueError("max_attempts must be 1 or more")
+            check_range(self, "max_attempts", "max_tokens", least=1)
 
     name = "single"
     version = "1-A"

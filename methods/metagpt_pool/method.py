@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.contracts import Call, Guidance, Member, MemoryServices, Message, Outcome, Phase, Task, Trajectory, Turn
-from methods.base import MemoryMethod
 from methods.metagpt_pool.pool import Pool, Role
-from methods.text.embedders import check_embedder
+from methods.ranges import check_range
+from methods.successes import PastSuccesses, SuccessConfig
 from methods.text.lists import one_line
-from methods.trajectories import TrajectoryStore
 
 PLANNER, VERIFIER = "planner", "verifier"
 TASK, PLAN, OBSERVATION, RESULT, VERDICT = "UserTask", "Plan", "Observation", "Result", "Verdict"
@@ -36,32 +35,30 @@ VERIFIER_INSTRUCTION = (
 )
 
 
-class MetaGPTPool(MemoryMethod):
+class MetaGPTPool(PastSuccesses):
     """The message pool within a task, the trajectory store across tasks."""
 
     @dataclass
-    class Config:
+    class Config(SuccessConfig):
         """`successful_topk` past successes are shown. `max_rounds` plans a task at most; the verifier reads the results every
         `verify_every` environment steps; `budget_tokens` bounds the pool's own calls in a task (null: no bound)."""
 
         name: str = "metagpt_pool"
         embedder: str = "wordllama"
-        successful_topk: int = 1
         max_rounds: int = 3
         verify_every: int = 10
         budget_tokens: int | None = 20000
 
         def __post_init__(self) -> None:
-            check_embedder(self.embedder)
-            if self.successful_topk < 0 or min(self.max_rounds, self.verify_every) < 1:
-                raise ValueError("successful_topk must be 0 or more, max_rounds and verify_every 1 or more")
+            super().__post_init__()
+            check_range(self, "budget_tokens", least=0)
+            check_range(self, "max_rounds", "verify_every", least=1)
 
     name = "metagpt_pool"
     version = "1-A"
 
     def __init__(self, config: Config, services: MemoryServices) -> None:
         super().__init__(config, services)
-        self.store = TrajectoryStore(services, config.embedder, "memory.metagpt_pool.embed")
         self._start()
 
     def _start(self) -> None:
@@ -72,18 +69,15 @@ class MetaGPTPool(MemoryMethod):
         self._rounds = self._spent = 0
         self._done: list[str] = []  # since the last result
 
-    def open(self) -> None:
-        self.store.open()
-
     def on_task_start(self, task: Task, facts: frozenset[str], team: Sequence[Member]) -> Guidance:
         self._start()
-        found = self.store.nearest(task.key, self.config.successful_topk, success=True)
+        guidance = super().on_task_start(task, facts, team)
         for member in team:
             if member.acts:
                 self._executor(member)
         self.pool.publish(task.goal, TASK, "user")
         self._plan()
-        return Guidance(cards=tuple(record.card() for record in found))
+        return guidance
 
     def before_action(self, agent: Member, step: int) -> str:
         executor = self._executor(agent)
@@ -104,7 +98,7 @@ class MetaGPTPool(MemoryMethod):
             self._verify()
 
     def on_task_end(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:
-        self.store.add(task, trajectory, outcome)
+        super().on_task_end(task, trajectory, outcome)
         self._start()
 
     # --- roles ----------------------------------------------------------------------------------------------------------
@@ -138,7 +132,7 @@ class MetaGPTPool(MemoryMethod):
         result = self.verifier.memory.latest(RESULT)
         assert result is not None  # it watches nothing else
         text = f"Plan: {self._last_plan() or 'none'}\n\nDone since:\n{result.content}"
-        verdict = self._say("verify", VERIFIER, VERIFIER_INSTRUCTION, text, "validate")
+        verdict = self._say("verify", VERIFIER, VERIFIER_INSTRUCTION, text, "align")
         if not verdict or verdict.upper().startswith("OK"):
             return
         self.pool.publish(verdict, VERDICT, VERIFIER)

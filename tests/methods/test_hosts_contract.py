@@ -24,6 +24,18 @@ class TestEveryHost:
         assert sum(row.total_tokens for row in by_role) == total.total_tokens > 0
         assert sum(attempt["calls"] for attempt in view.attempts()) == total.calls
 
+    def test_the_phase_of_trials_is_left_to_trials(self, name: str, tmp_path: Path) -> None:
+        """`validate` is what a memory's rehearsals cost (harness/contracts/memory.py); no host plays one."""
+        grid = {"dylan": {"nodes": 4, "rounds": 3, "critic": True}}.get(name, {})
+        models = scripted("replies", replies=[f"say {number}" for number in range(7)])
+        view = RunView(
+            played(tmp_path, host={"name": name, **grid}, method={"name": "metagpt_pool", "verify_every": 1}, models=models)
+        )
+        phases = {row.group for row in view.usage("role", "phase")}
+        assert "validate" not in {phase for _, phase in phases}
+        if name.startswith("dylan"):
+            assert (f"host.{name}.ranker", "act") in phases
+
     @pytest.mark.parametrize("text", ["", "  \n "])
     def test_empty_completions_end(self, name: str, text: str, tmp_path: Path) -> None:
         models = scripted("replies", replies=[text])
