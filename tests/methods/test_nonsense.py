@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+from harness.contracts import Member, MemoryServices, Outcome, Task
+from harness.registry import methods
 from methods.generative_full.scoring import parse_importances, parse_insight
 from methods.gmemory.operations import parse_operations
 from methods.hosts.dylan_importance import parse_best_two, parse_order, parse_ratings
 from methods.rating import parse_rating
 from methods.text.lists import integer, integers, list_items
+from tests.support.fakes import FakeModels, trajectory
 
 LENGTH = 200_000  # characters; a reading in quadratic time takes many minutes
 TIMEOUT = 90  # seconds; all of them take less than one
@@ -102,3 +107,28 @@ class TestWhatIsStillRead:
 
     def test_importances(self) -> None:
         assert parse_importances("- **1**: 3\n(2) 9\n 2 = 4\n3. 5", 3) == [1, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["chatdev", "generative", "generative_full", "gmemory", "memorybank", "metagpt_pool", "voyager"])
+def test_escapes_of_half_characters_stay_text(name: str) -> None:
+    r"""These memories read plain text and decode no JSON, so that "\ud800" never becomes half a character, which no file can hold."""
+    text = r'1. ADD: {"a": "\ud800"}, because \udfff.'
+    models, db = FakeModels(lambda call: text), sqlite3.connect(":memory:", isolation_level=None)
+    kind: Any = methods().load(name)
+    special = {
+        "gmemory": {"projector": True, "start": 1, "every": 1, "merge_every": 2},
+        "generative_full": {"reflect_at": 1},
+        "chatdev": {"every": 1},
+    }
+    method = kind(kind.Config(**special.get(name, {})), MemoryServices(db, models, 0))
+    method.open()
+    solver = Member("solver", "solver")
+    for number in range(4):
+        task = Task(f"t{number}", number, "goal", "clean mug", "family")
+        guidance = method.on_task_start(task, frozenset(), (solver,))
+        shown = repr((guidance, method.before_action(solver, 0), method.episode(solver, trajectory(("look", "ok")))))
+        shown.encode("utf-8")
+        method.on_task_end(task, trajectory(("look", "ok")), Outcome(1.0, True, "completed", "You won."))
+    assert models.calls
+    for call in models.calls:
+        "".join(message["content"] for message in call.messages).encode("utf-8")
