@@ -33,14 +33,16 @@ class Aligner:
         found = classify(self._goal(agent), check.value, self._conflicts(agent), self.ws.config.tau_g, self.ws.config.tau_p)
         if check.off_plan:
             self.ws.counters.add("align.off_plan_action")
-        self.ws.outbox.clear(agent, {"goal", "plan", "state"} - set(found.reasons))
+        for name in self.ws.peers(agent):
+            self.ws.outbox.clear(name, {"goal", "plan", "state"} - set(found.reasons))
         for reason in found.reasons:
             self.ws.counters.add(f"align.{reason}")
         # state first: what the world is decides what a goal or a plan should be
         corrections = self._state(agent, found.conflicts) if found.conflicts else []
         if "goal" in found.reasons:
             text = goal_text(self.ws.seen(agent).assigned, self.ws.objective)
-            corrections.append(Correction(agent, ("goal",), text, self.ws.seen(agent).node or ""))
+            node = self.ws.seen(agent).node or ""
+            corrections += [Correction(name, ("goal",), text, node) for name in self.ws.peers(agent)]
         if "plan" in found.reasons:
             corrections += self._plan(agent, check)
         self.ws.outbox.post(corrections)
@@ -49,11 +51,13 @@ class Aligner:
         return found
 
     def _goal(self, agent: str) -> float | None:
-        """D_g, where the agent has said a goal and has an assignment."""
+        """D_g, where the agent has said a goal, has an assignment, and the judge has calls left for the two."""
         seen = self.ws.seen(agent)
         if seen.goal is None or not seen.assigned:
             return None
         consistency = self.ws.judge.consistency(seen.goal, seen.assigned, self.ws.objective)
+        if consistency is None:
+            return None
         return goal_divergence(seen.goal, seen.assigned, consistency, self.ws.config.beta)
 
     def _conflicts(self, agent: str) -> tuple[Key, ...]:
@@ -64,9 +68,10 @@ class Aligner:
     # --- corrections --------------------------------------------------------------------------------------------------
     def _plan(self, agent: str, check: PlanCheck) -> list[Correction]:
         fault = check.faults[0] if check.faults else ""
-        found = [Correction(agent, ("plan",), plan_text(check.assigned, check.missing, check.off_plan), fault)]
+        own, peers = plan_text(check.assigned, check.missing, check.off_plan), self.ws.peers(agent)
+        found = [Correction(name, ("plan",), own, fault) for name in peers]
         for other in self.coordination.affected(agent, check):
-            if other != agent:
+            if other not in peers:
                 text = f"{agent} departs from the plan at {fault or 'its part'}, on which yours depends: check before you go on."
                 found.append(Correction(other, ("plan",), text, fault))
         return found
@@ -79,7 +84,8 @@ class Aligner:
             value = plain_text(resolution.value) if resolution.resolved else None
             text = state_text(key, value, resolution.needs)
             concerned = {e.source for e in self.ws.state.items[key]} & {member.name for member in self.ws.team}
-            for name in [agent, *sorted(concerned - {agent})]:
+            peers = self.ws.peers(agent)
+            for name in [*peers, *sorted(concerned.difference(peers))]:
                 found.append(Correction(name, ("state",), text, value or "", (key,)))
             if not resolution.resolved:
                 self._without_external_source(key)
@@ -104,10 +110,10 @@ class Aligner:
         # inference: it may guide, it can never be verified
         self.ws.state.add([Evidence(key, value, TIER_INFERENCE, MANAGER, (now[0], now[1] + 1))])
         note = f"Nothing outside the team tells {'.'.join(key)}. Assume {plain_text(value)[:80]} until it is observed."
-        self.ws.outbox.post(Correction(m.name, ("state",), note, "assumed", (key,)) for m in self.ws.team if m.acts)
+        self.ws.outbox.post(Correction(name, ("state",), note, "assumed", (key,)) for name in self.ws.everyone)
 
     def _replan(self, problem: str) -> None:
         if self.coordination.replan(problem):
             self.ws.counters.add("align.replanned")
             text = f"The plan has changed, because {problem}.\n{self.coordination.brief()}"
-            self.ws.outbox.post(Correction(m.name, ("replan",), text, str(self.ws.replans)) for m in self.ws.team if m.acts)
+            self.ws.outbox.post(Correction(name, ("replan",), text, str(self.ws.replans)) for name in self.ws.everyone)

@@ -45,6 +45,14 @@ class Condition:
         return Condition(bind(self.entity, names), self.attribute, value)
 
 
+def conditions_of(conditions: Iterable[Condition]) -> frozenset[tuple[str, str, str]]:
+    """Conditions for comparison: without regard to their order and to case, "True" being true as in `value_matches`."""
+    return frozenset(
+        (c.entity.casefold(), c.attribute.casefold(), "" if c.value is None else f"={plain_text(c.value).casefold()}")
+        for c in conditions
+    )
+
+
 def canonical(value: Any) -> str:
     """A value as canonical JSON: what makes two values equal (METHODS.md 4.4)."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)

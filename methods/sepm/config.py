@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 GRAPHS = ("explicit", "text")
@@ -14,7 +15,8 @@ class SepmConfig:
     """Keys by section of the SEPM paper.
 
     Retrieval (B.1): `k` procedures, `adaptive` weights by cue, `cue_match` substring or word.
-    Alignment (B.2): `beta`, thresholds `tau_g` and `tau_p` (exceeded strictly), `judge_calls` a task at most (then J is lexical).
+    Alignment (B.2): `beta`, thresholds `tau_g` and `tau_p` (exceeded strictly), `judge_calls` a task at most
+    (a goal that it would take one more for is not observed).
     State (B.3): `conf`, the confidence from which evidence is eligible.
     Promotion (B.5): `lambda_cost`, `min_repro`, `causal`, `risk`; `trial_policy` probation, source, replay or none;
     `max_trials` after which a candidate that was not accepted is rejected.
@@ -65,7 +67,7 @@ class SepmConfig:
             if getattr(self, key) < least:
                 raise ValueError(f"{key} must be {least} or more")
         for key in ("judge_calls", "max_replans", "text_calls", "lambda_cost"):
-            if getattr(self, key) < 0:
-                raise ValueError(f"{key} must be 0 or more")
+            if not (math.isfinite(getattr(self, key)) and getattr(self, key) >= 0):
+                raise ValueError(f"{key} must be a finite number, 0 or more")
         if not self.blackboard and (self.procedural or self.alignment):
             raise ValueError("blackboard: false needs procedural: false and alignment: false, which stand on it")

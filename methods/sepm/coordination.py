@@ -51,13 +51,16 @@ class GraphCoordination:
 
     reply_header = prompts.HEADER_RULES
 
+    def __post_init__(self) -> None:
+        self.graph = fallback_plan(self.ws.objective, self.ws.team, None, {}).graph()  # until there is a plan
+
     # --- planning -----------------------------------------------------------------------------------------------------
     def start(self, procedures: Sequence[str], vocabulary: Sequence[str]) -> None:
         """Ask the manager for a plan; the graph it gives, or the fallback (METHODS.md 4.2)."""
         ws = self.ws
-        messages = prompts.plan_messages(ws.objective, ws.task.family, sorted(ws.facts), ws.team, procedures, vocabulary)
+        messages = prompts.plan_messages(ws.objective, ws.task.family, sorted(ws.facts), ws.roster, procedures, vocabulary)
         call = Call("sepm.plan", messages, key="planner", phase="plan", agent="manager")
-        plan = ask_twice(self.models, call, lambda text: read_plan(text, ws.team, ws.references), ws.counters)
+        plan = ask_twice(self.models, call, lambda text: read_plan(text, ws.team, ws.references, ws.names), ws.counters)
         if plan is None:
             best = next(((sop, *found) for sop, found in ws.references.items()), None)
             plan = fallback_plan(ws.objective, ws.team, best, ws.names)
@@ -73,21 +76,21 @@ class GraphCoordination:
         if ws.replans >= ws.config.max_replans:
             return False
         ws.replans += 1
-        messages = prompts.replan_messages(ws.objective, ws.team, describe(self.graph), ws.last_lines(4), problem)
-        call = Call("sepm.replan", messages, key="planner", phase="align", agent="manager")
+        messages = prompts.replan_messages(ws.objective, ws.roster, describe(self.graph), ws.last_lines(4), problem)
+        call = Call("sepm.replan", messages, key="planner", phase="plan", agent="manager")
         owner = next((m.name for m in ws.team if m.acts), None)
         plan = ask_twice(
             self.models,
             call,
-            lambda text: self._readable(read_plan(text, ws.team, ws.references, default_agent=owner)),
+            lambda text: self._readable(read_plan(text, ws.team, ws.references, ws.names, default_agent=owner)),
             ws.counters,
         )
         self.graph.attempts = dict.fromkeys(self.graph.attempts, 0)
         if plan is None:
             return False
-        nodes = [self._completed(node.id, plan) for node in plan.nodes]
-        for i in self.graph.revise(nodes, plan.edges):
+        for i in self.graph.revise(plan.nodes, plan.edges):
             self.bound.pop(i, None)
+        ws.used |= {sop: ws.references[sop][0] for sop in plan.used}
         return True
 
     def _readable(self, plan: Plan) -> Plan:
@@ -95,21 +98,18 @@ class GraphCoordination:
         plan.graph()
         return plan
 
-    def _completed(self, node_id: str, plan: Plan) -> Any:
-        """A step of the revised plan; an unchanged one keeps its conditions where the answer leaves them out."""
-        node = next(n for n in plan.nodes if n.id == node_id)
-        old = self.graph.nodes.get(node_id)
-        same = old is not None and normal(old.action) == normal(node.action)
-        return old if old is not None and same and not node.post else node
-
     # --- reading ------------------------------------------------------------------------------------------------------
     def brief(self) -> str:
         """The plan at task start."""
         return f"Shared plan (id, agent, what it needs, what to do):\n{describe(self.graph, with_status=False)}"
 
+    def owned(self, agent: str) -> list[str]:
+        """The steps that are assigned to the agent, itself or as one of its group."""
+        return self.graph.owned(*self.ws.peers(agent))
+
     def current(self, agent: str) -> list[str]:
         """The agent's ready steps, else its open ones."""
-        mine = self.graph.owned(agent)
+        mine = self.owned(agent)
         ready = [i for i in self.graph.ready(self.ws.state.holds) if i in mine]
         return ready or [i for i in mine if not self.graph.settled(i)]
 
@@ -121,7 +121,7 @@ class GraphCoordination:
         """Own steps and what they wait for, the facts that bear on them, the last records on them."""
         graph, ws = self.graph, self.ws
         ready = graph.ready(ws.state.holds)
-        mine = [i for i in graph.owned(agent) if not graph.settled(i)]
+        mine = [i for i in self.owned(agent) if not graph.settled(i)]
         lines = []
         now = [i for i in ready if i in mine]
         if now:
@@ -166,7 +166,7 @@ class GraphCoordination:
     def relevant(self, agent: str) -> list[Condition]:
         """The conditions of the agent's steps and of their prerequisites: what is task-relevant for it (equation 7)."""
         graph = self.graph
-        mine = set(graph.owned(agent))
+        mine = set(self.owned(agent))
         near = mine | {u for i in mine for u in graph.predecessors(i)}
         return [c for i in graph.order if i in near for c in (*graph.nodes[i].pre, *graph.nodes[i].post)]
 
@@ -183,7 +183,7 @@ class GraphCoordination:
             return Attribution(declared, established, True)
         if self.ws.seen(agent).declared_now:
             return Attribution(established[0] if established else None, established)
-        ready = [i for i in self.graph.ready(self.ws.state.holds) if self.graph.nodes[i].agent == agent]
+        ready = [i for i in self.graph.ready(self.ws.state.holds) if i in self.owned(agent)]
         first = established[0] if established else (ready[0] if ready else None)
         return Attribution(first, established)
 
@@ -290,7 +290,7 @@ class GraphCoordination:
 
     def _assigned(self, agent: str) -> tuple[dict[str, str], set[tuple[str, str]]]:
         """𝒢_{τ,a}: the agent's steps, their direct prerequisites, and the edges among them (AMB-9)."""
-        mine = set(self.graph.owned(agent))
+        mine = set(self.owned(agent))
         near = mine | {u for i in mine for u in self.graph.predecessors(i)}
         actions = {i: self.graph.nodes[i].action for i in self.graph.order if i in near}
         return actions, {(u, w) for u, w in self.graph.edges if u in near and w in near}
@@ -301,10 +301,10 @@ class GraphCoordination:
         """A plan that the agent wrote down. Steps that are settled need not be repeated in it."""
         stated = self.ws.seen(agent).plan
         assert stated is not None
-        local = dict(stated[0])
+        local, mine = dict(stated[0]), self.owned(agent)
         local_edges = set(stated[1])
         for i, text in actions.items():
-            if i not in local and (self.graph.settled(i) or self.graph.nodes[i].agent != agent):
+            if i not in local and (self.graph.settled(i) or i not in mine):
                 local[i] = text
         local_edges |= {(u, w) for u, w in edges if self.graph.settled(u) and u in local and w in local}
         different = [i for i in local.keys() | actions.keys() if normal(local.get(i, "")) != normal(actions.get(i, ""))]
@@ -313,7 +313,8 @@ class GraphCoordination:
 
     def affected(self, agent: str, check: PlanCheck) -> list[str]:
         """The agents that a correction must reach: by the edges of the graph."""
-        return affected(self.graph, check.faults, agent)
+        reached = affected(self.graph, check.faults, agent)
+        return list(dict.fromkeys(name for one in reached for name in self.ws.peers(one)))
 
     def plain(self) -> dict[str, Any]:
         return self.graph.plain()

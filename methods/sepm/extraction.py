@@ -222,15 +222,17 @@ def _steps(given: Any, ws: Workspace, graph: TaskGraph | None, kept: Support) ->
         )
         if node_id not in kept.nodes or not step_id or not instruction or step_id in origin:
             continue
-        post = parse_conditions(item.get("post")) or tuple(c.bound(abstract) for c in graph.nodes[node_id].post)
-        steps.append(_step(item, step_id, instruction, parse_conditions(item.get("pre")), post))
+        node = graph.nodes[node_id]
+        pre = parse_conditions(item.get("pre")) or tuple(c.bound(abstract) for c in node.pre)
+        post = parse_conditions(item.get("post")) or tuple(c.bound(abstract) for c in node.post)
+        steps.append(_step(item, step_id, instruction, pre, post))
         origin[step_id] = node_id
     return steps, origin
 
 
 def _prose_steps(given: Any, ws: Workspace, graph: TaskGraph | None, kept: Support) -> tuple[list[Step], dict[str, str]]:
     """The steps of the textual control: each rests on an executed record with qualified evidence."""
-    good = {str(r.seq) for r in ws.blackboard if r.executed and any(ws.qualifies(e) for e in r.evidence)}
+    good = {str(r.seq) for r in qualified_records(ws)}
     steps: list[Step] = []
     origin: dict[str, str] = {}
     for item in _items(given):
@@ -313,17 +315,39 @@ def with_kept_edges(candidate: Procedure, target: Procedure) -> Procedure:
 
 
 def matched_share(procedure: Procedure, sop_id: str, ws: Workspace, coordination: Any) -> float:
-    """The share of a procedure's steps that were matched to verified steps of the task (a trial's causal support)."""
-    if not procedure.steps:
+    """The share of a procedure's steps that were matched to verified steps of the task (a trial's causal support).
+
+    Nothing where the plan does not follow the procedure: what succeeded without it is no support for it.
+    """
+    if not procedure.steps or sop_id not in ws.used:
         return 0.0
     if isinstance(coordination, GraphCoordination):
         graph = coordination.graph
         verified = [graph.nodes[i] for i in graph.order if graph.status[i] == "verified" and graph.nodes[i].post]
         hits = sum(any(_same(step, node, sop_id, ws.names) for node in verified) for step in procedure.steps)
     else:
-        done = [tokens(r.action) for r in ws.blackboard if r.executed and any(ws.qualifies(e) for e in r.evidence)]
-        hits = sum(_told_in(bind(step.instruction, ws.names), done) for step in procedure.steps)
+        hits = _told(procedure, ws)
     return hits / len(procedure.steps)
+
+
+def qualified_records(ws: Workspace) -> list[Record]:
+    """What was executed and left evidence that can support a step."""
+    return [r for r in ws.blackboard if r.executed and any(ws.qualifies(e) for e in r.evidence)]
+
+
+def told_unchanged(sentences: Sequence[str], ws: Workspace, procedure: Procedure) -> bool:
+    """`unchanged` for prose: the plan is the procedure's sentences, one for one, and each of them was carried out."""
+    plan = [normal(sentence) for sentence in sentences]
+    steps = [normal(bind(step.instruction, ws.names)) for step in procedure.steps]
+    if len(plan) != len(steps) or any(step not in sentence for step, sentence in zip(steps, plan, strict=True)):
+        return False
+    return _told(procedure, ws) == len(steps)
+
+
+def _told(procedure: Procedure, ws: Workspace) -> int:
+    """How many of a procedure's steps were carried out, going by the words of the actions that left evidence."""
+    done = [tokens(r.action) for r in qualified_records(ws)]
+    return sum(_told_in(bind(step.instruction, ws.names), done) for step in procedure.steps)
 
 
 def _same(step: Step, node: Any, sop_id: str, names: Mapping[str, str]) -> bool:

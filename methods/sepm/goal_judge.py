@@ -25,7 +25,8 @@ def lexical_consistency(goal: str, assigned: str) -> float:
 class GoalJudge:
     """One task's judge: a pure function of (goal, assigned, objective), so each triple is asked once (AMB-11).
 
-    After `limit` calls, or where the model's answer holds no number, J is lexical; `fallbacks` counts these.
+    Where the model refuses or its answer holds no number, J is lexical (`malformed` counts these). After `limit` calls J is not
+    known, which is no drift (SEPM-R20); `over_budget` counts that.
     """
 
     def __init__(self, models: Models, limit: int) -> None:
@@ -33,19 +34,19 @@ class GoalJudge:
         self._known: dict[tuple[str, str, str], float] = {}
         self.calls = self.malformed = self.over_budget = 0
 
-    def consistency(self, goal: str, assigned: str, objective: str) -> float:
-        """J in [0, 1]. No call where the two goals are the same text."""
+    def consistency(self, goal: str, assigned: str, objective: str) -> float | None:
+        """J in [0, 1]; None beyond the budget. No call where the two goals are the same text."""
         if normal(goal) == normal(assigned):
             return 1.0
         key = normal(goal), normal(assigned), objective
         if key not in self._known:
+            if self.calls >= self._limit:
+                self.over_budget += 1
+                return None
             self._known[key] = self._ask(goal, assigned, objective)
         return self._known[key]
 
     def _ask(self, goal: str, assigned: str, objective: str) -> float:
-        if self.calls >= self._limit:
-            self.over_budget += 1
-            return lexical_consistency(goal, assigned)
         self.calls += 1
         messages = judge_goal_messages(goal, assigned, objective)
         try:

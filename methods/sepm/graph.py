@@ -7,10 +7,10 @@ status are metadata: they take no part in comparing plans (SEPM-R1).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from methods.sepm.conditions import Condition
+from methods.sepm.conditions import Condition, conditions_of
 
 Status = Literal["pending", "running", "done_unverified", "verified", "failed", "skipped"]
 Edge = tuple[str, str]
@@ -153,8 +153,8 @@ class TaskGraph:
     def open(self) -> list[str]:
         return [i for i in self.order if not self.settled(i)]
 
-    def owned(self, agent: str) -> list[str]:
-        return [i for i in self.order if self.nodes[i].agent == agent]
+    def owned(self, *agents: str) -> list[str]:
+        return [i for i in self.order if self.nodes[i].agent in agents]
 
     def owners(self, node_ids: Iterable[str]) -> list[str]:
         """The agents of these nodes, each once, in topological order of their first node."""
@@ -183,17 +183,18 @@ class TaskGraph:
     def revise(self, nodes: Sequence[PlanNode], edges: Sequence[Edge]) -> list[str]:
         """Replace the plan (SEPM-R4): unchanged steps keep identifier and status, new ones get identifiers never used before.
 
-        A step with a known identifier and another action is modified: it and its descendants lose their verification, as
-        does a verified step that gained an unverified prerequisite. Returns the ids that lost it. Raises GraphError.
+        A step that says the same as before keeps where it comes from, and its conditions where the new one leaves them out. One
+        with another action or other conditions is modified: it and its descendants lose their verification, as does a verified
+        step that gained an unverified prerequisite. Returns the ids that lost it. Raises GraphError.
         """
         check([node.id for node in nodes], list(edges))
         renamed = self._identify(nodes)
         before = {i: self.nodes[i] for i in self.nodes}
         had = set(self.edges)
-        moved = [_with_id(node, renamed[node.id]) for node in nodes]
+        moved = [_continued(replace(node, id=renamed[node.id]), before.get(renamed[node.id])) for node in nodes]
         self._set(moved, tuple((renamed[u], renamed[w]) for u, w in edges))
         self.version += 1
-        changed = [i for i in self.order if i in before and normal(before[i].action) != normal(self.nodes[i].action)]
+        changed = [i for i in self.order if i in before and _content(before[i]) != _content(self.nodes[i])]
         gained = [w for u, w in self.edges if (u, w) not in had and self.status[w] == "verified" and not self.settled(u)]
         lost: set[str] = set()
         for i in [*changed, *gained]:
@@ -230,6 +231,7 @@ class TaskGraph:
                     "agent": self.nodes[i].agent,
                     "status": self.status[i],
                     "attempts": self.attempts[i],
+                    "pre": [condition.plain() for condition in self.nodes[i].pre],
                     "post": [condition.plain() for condition in self.nodes[i].post],
                 }
                 for i in self.order
@@ -238,5 +240,13 @@ class TaskGraph:
         }
 
 
-def _with_id(node: PlanNode, node_id: str) -> PlanNode:
-    return PlanNode(node_id, node.action, node.agent, node.post, node.pre, node.source)
+def _continued(node: PlanNode, old: PlanNode | None) -> PlanNode:
+    """A step of a revised plan; one that says what `old` said keeps its source, and the conditions that it leaves out."""
+    if old is None or normal(old.action) != normal(node.action):
+        return node
+    return replace(node, post=node.post or old.post, pre=node.pre or old.pre, source=old.source or node.source)
+
+
+def _content(node: PlanNode) -> tuple[Any, ...]:
+    """What makes a step the step that it is: what is done, and the conditions before and after."""
+    return normal(node.action), conditions_of(node.pre), conditions_of(node.post)

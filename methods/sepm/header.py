@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from methods.sepm.conditions import Condition, parse_conditions
-from methods.sepm.jsontext import word_list, words
+from methods.sepm.jsontext import decode, word_list, words
 
 KEYS = frozenset({"node", "goal", "plan", "claims"})
 DEFAULT_CONFIDENCE = 0.5  # of a claim that names none: below the threshold, so it does not qualify
@@ -48,7 +47,7 @@ def split(text: str) -> tuple[Header | None, str, bool]:
 
 def _decode(text: str) -> tuple[dict[str, Any] | None, str]:
     try:
-        found, end = json.JSONDecoder().raw_decode(text)
+        found, end = decode(text)
     except (ValueError, RecursionError):
         return None, ""
     if not isinstance(found, dict) or not found or not found.keys() <= KEYS or not found.keys() & {"node", "goal"}:

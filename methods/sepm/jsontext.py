@@ -7,11 +7,31 @@ import re
 from typing import Any
 
 LONGEST = 200_000  # characters; an answer beyond this is no plan but a runaway model
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?|-?\.\d+")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Malformed(ValueError):
     """A model's answer that cannot be used; the message is what the model is told."""
+
+
+def decode(text: str, at: int = 0) -> tuple[Any, int]:
+    """The JSON value at `at` and where it ends; half a character (a lone surrogate, which no file can hold) becomes U+FFFD.
+
+    Raises ValueError or RecursionError.
+    """
+    found, end = json.JSONDecoder().raw_decode(text, at)
+    return _whole(found), end
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
 
 
 def parse_object(text: str) -> dict[str, Any]:
@@ -20,11 +40,10 @@ def parse_object(text: str) -> dict[str, Any]:
         raise Malformed("the answer is empty")
     if len(text) > LONGEST:
         raise Malformed(f"the answer has {len(text)} characters")
-    decoder = json.JSONDecoder()
     at, tries = text.find("{"), 0
     while at >= 0 and tries < 20:
         try:
-            found, _ = decoder.raw_decode(text, at)
+            found, _ = decode(text, at)
         except (ValueError, RecursionError):
             found = None
         if isinstance(found, dict):
@@ -34,7 +53,13 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def parse_unit(text: str) -> float | None:
-    """The first number in `text`, clamped to [0, 1]; None where there is none."""
+    """The `score` of the JSON object in `text`, else the first number, clamped to [0, 1]; None where there is none."""
+    try:
+        given = parse_object(text)
+    except Malformed:
+        given = {}
+    if "score" in given:
+        text = words(given["score"])
     found = _NUMBER.search(text)
     return None if found is None else min(1.0, max(0.0, float(found[0])))
 

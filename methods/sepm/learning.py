@@ -172,20 +172,24 @@ class Learner:
             return
         if self.ws.provisional is not None and promoted is None:
             return  # the candidate on trial stands for this task: another one of the same kind would only queue up
-        explicit = isinstance(self.coordination, GraphCoordination)
-        if explicit and not self.kept.nodes:
-            return
         reference = self._reference(promoted)
-        if (
-            explicit
-            and reference is not None
-            and isinstance(self.coordination, GraphCoordination)
-            and extraction.unchanged(self.coordination.graph, self.kept, self._followed(reference[0]), reference[2])
-        ):
+        if not self._new(reference):
             return
         found = self._ask_extractor(reference)
         if found is not None:
             self._propose(found[0], found[1], reference)
+
+    def _new(self, reference: tuple[str, int, Procedure] | None) -> bool:
+        """Whether there is something to extract: verified work, and not just that of the procedure that was followed."""
+        if isinstance(self.coordination, GraphCoordination):
+            if not self.kept.nodes:
+                return False
+            return reference is None or not extraction.unchanged(
+                self.coordination.graph, self.kept, self._followed(reference[0]), reference[2]
+            )
+        if not extraction.qualified_records(self.ws):
+            return False
+        return reference is None or not extraction.told_unchanged(self.coordination.sentences, self.ws, reference[2])
 
     def _reference(self, promoted: tuple[str, int] | None) -> tuple[str, int, Procedure] | None:
         """The procedure that the task followed, in the revision that was retrieved (SEPM-R14), or that it has just become."""
@@ -237,7 +241,7 @@ class Learner:
                 post = ", ".join(c.text() for c in graph.nodes[i].post)
                 lines.append(f"{i}: {graph.nodes[i].action} | done by: {acts} | verified: {post or 'the outcome'}"[:220])
             return lines[:20]
-        good = [r for r in self.ws.blackboard if r.executed and any(self.ws.qualifies(e) for e in r.evidence)]
+        good = extraction.qualified_records(self.ws)
         return [f"record {r.seq}: {r.action} -> {r.result}"[:160] for r in good[-20:]]
 
     def _propose(self, found: Extracted, causal: float, reference: tuple[str, int, Procedure] | None) -> None:

@@ -62,7 +62,7 @@ class Sepm(MemoryMethod):
 
     # --- task start ---------------------------------------------------------------------------------------------------
     def on_task_start(self, task: Task, facts: frozenset[str], team: Sequence[Member]) -> Guidance:
-        self.ws = None  # should planning fail, the other hooks have no task
+        self.ws = None
         if not self.config.blackboard:
             return Guidance()
         ws = Workspace(
@@ -79,10 +79,11 @@ class Sepm(MemoryMethod):
         kind = TextCoordination if self.config.graph == "text" else GraphCoordination
         self.coordination: GraphCoordination | TextCoordination = kind(ws, self.services.models)
         self.aligner = Aligner(ws, self.coordination, self.services.models)
-        vocabulary = [f"{entity}.{attribute}={value}" for entity, attribute, value in self.pool.attributes()]
-        self.coordination.start(shown, vocabulary)
-        self.ws = ws
-        return Guidance(procedures=shown, brief=self.coordination.brief(), reply_header=self.coordination.reply_header)
+        self.ws = ws  # before the first call: a limit may end the task while it is planned, and it is counted in any case
+        known = self.pool.attributes() if self.config.procedural else []
+        self.coordination.start(shown, [f"{entity}.{attribute}={value}" for entity, attribute, value in known])
+        ws.brief = self.coordination.brief()
+        return Guidance(procedures=shown, brief=ws.brief, reply_header=self.coordination.reply_header)
 
     def _retrieve(self, ws: Workspace) -> list[tuple[Procedure, str, str]]:
         """ℛ(q) with the revisions kept as references (SEPM-R14), and the candidate on trial in the place that it claims."""
@@ -232,7 +233,8 @@ class Sepm(MemoryMethod):
             graph=self.coordination.plain(),
             counters=ws.counters.values,
         )
-        self._learn_vocabulary(ws)
+        if self.config.procedural:  # a row without memory remembers nothing
+            self._learn_vocabulary(ws)
 
     def _learn_vocabulary(self, ws: Workspace) -> None:
         """How the environment speaks of the state: the manager of later tasks states conditions in these words."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
 from harness.contracts import Call, Member, Models
 from harness.errors import AgentError
 from methods.sepm.conditions import bind, parse_conditions
-from methods.sepm.graph import MAX_NODES, Edge, GraphError, PlanNode, StepSource, TaskGraph
+from methods.sepm.graph import MAX_NODES, Edge, GraphError, PlanNode, StepSource, TaskGraph, check
 from methods.sepm.jsontext import Malformed, parse_object, word_list, words
 from methods.sepm.procedure import Procedure
 from methods.sepm.prompts import Messages, repair_messages
@@ -75,12 +75,15 @@ def read_plan(
     text: str,
     team: Sequence[Member],
     references: Mapping[str, tuple[int, Procedure]],
+    names: Mapping[str, str],
     *,
     default_agent: str | None = None,
 ) -> Plan:
     """Raises Malformed or GraphError with a message for the model.
 
-    `references` are the procedures that the plan may follow, by id. `default_agent` owns a subtask without an agent.
+    `references` are the procedures that the plan may follow, by id, and `names` binds their abstract names to the things of the
+    task: a subtask that cites a step takes over its preconditions, and the prerequisites between cited steps. `default_agent`
+    owns a subtask without an agent.
     """
     given = parse_object(text)
     subtasks = given.get("subtasks")
@@ -93,13 +96,13 @@ def read_plan(
     edges: list[Edge] = []
     for item in subtasks:
         node, after = _read_subtask(item, roster, references, default_agent)
-        nodes.append(node)
+        nodes.append(_with_conditions(node, references, names))
         edges += [(u, node.id) for u in after]
+    check([node.id for node in nodes], edges)
+    edges += _inherited(nodes, edges, references)
     named = [sop for sop in word_list(given.get("used")) if sop in references]
     named += [node.source.sop_id for node in nodes if node.source]
-    plan = Plan(tuple(nodes), tuple(edges), tuple(dict.fromkeys(named)))
-    plan.graph()  # raises GraphError for cycles, duplicates, unknown ids
-    return plan
+    return Plan(tuple(nodes), tuple(edges), tuple(dict.fromkeys(named)))
 
 
 def _read_subtask(
@@ -118,6 +121,34 @@ def _read_subtask(
     if sop in references and step in {s.id for s in references[sop][1].steps}:
         source = StepSource(sop, references[sop][0], step)
     return PlanNode(node_id, action, agent, parse_conditions(item.get("post")), (), source), word_list(item.get("after"))
+
+
+def _with_conditions(node: PlanNode, references: Mapping[str, tuple[int, Procedure]], names: Mapping[str, str]) -> PlanNode:
+    """A subtask made from a procedure's step begins when that step may begin."""
+    if node.source is None:
+        return node
+    step = next(s for s in references[node.source.sop_id][1].steps if s.id == node.source.step_id)
+    return replace(node, pre=tuple(c.bound(names) for c in step.pre))
+
+
+def _inherited(nodes: Sequence[PlanNode], edges: Sequence[Edge], references: Mapping[str, tuple[int, Procedure]]) -> list[Edge]:
+    """The prerequisites between the steps that the plan cites once each, as far as they do not contradict its own order."""
+    citing: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        if node.source is not None:
+            citing.setdefault((node.source.sop_id, node.source.step_id), []).append(node.id)
+    ids, found = [node.id for node in nodes], list(edges)
+    for sop in dict.fromkeys(sop for sop, _ in citing):
+        for u, w in references[sop][1].edges:
+            before, after = citing.get((sop, u), []), citing.get((sop, w), [])
+            if len(before) != 1 or len(after) != 1 or (before[0], after[0]) in found:
+                continue
+            try:
+                check(ids, [*found, (before[0], after[0])])
+            except GraphError:
+                continue
+            found.append((before[0], after[0]))
+    return found[len(edges) :]
 
 
 def fallback_plan(

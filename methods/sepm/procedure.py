@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from methods.sepm.conditions import Condition, parse_conditions
+from methods.sepm.conditions import Condition, conditions_of, parse_conditions
 from methods.sepm.graph import Edge, GraphError, check, normal
 
 MAX_WARNINGS = 10
@@ -69,7 +69,16 @@ class Procedure:
     def structure(self) -> tuple[Any, ...]:
         """What makes two procedures the same in structure: steps, their conditions and the edges, whatever the ids."""
         number = {step.id: i for i, step in enumerate(self.steps)}
-        steps = tuple((normal(s.instruction), s.requires_confirmation, s.safety_critical) for s in self.steps)
+        steps = tuple(
+            (
+                normal(s.instruction),
+                s.requires_confirmation,
+                s.safety_critical,
+                tuple(sorted(conditions_of(s.pre))),
+                tuple(sorted(conditions_of(s.post))),
+            )
+            for s in self.steps
+        )
         return steps, frozenset((number[u], number[w]) for u, w in self.edges)
 
     def plain(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class TextCoordination:
     def start(self, procedures: Sequence[str], vocabulary: Sequence[str]) -> None:
         ws = self.ws
         messages = prompts.plan_messages(
-            ws.objective, ws.task.family, sorted(ws.facts), ws.team, procedures, vocabulary, PLAN_RULES
+            ws.objective, ws.task.family, sorted(ws.facts), ws.roster, procedures, vocabulary, PLAN_RULES
         )
         call = Call("sepm.plan", messages, key="planner", phase="plan", agent="manager")
         plan = ask_twice(self.models, call, self._read_plan, ws.counters)
@@ -99,8 +99,8 @@ class TextCoordination:
         if ws.replans >= ws.config.max_replans:
             return False
         ws.replans += 1
-        messages = prompts.replan_messages(ws.objective, ws.team, self._text(), ws.last_lines(4), problem, REPLAN_RULES)
-        call = Call("sepm.replan", messages, key="planner", phase="align", agent="manager")
+        messages = prompts.replan_messages(ws.objective, ws.roster, self._text(), ws.last_lines(4), problem, REPLAN_RULES)
+        call = Call("sepm.replan", messages, key="planner", phase="plan", agent="manager")
         plan = ask_twice(self.models, call, self._read_plan, ws.counters)
         if plan is not None:
             self.sentences = plan[0]
@@ -114,8 +114,9 @@ class TextCoordination:
         return f"Shared plan:\n{self._text()}"
 
     def assignment(self, agent: str) -> str:
-        """The sentences that name the agent; all of them where none does."""
-        mine = [s for s in self.sentences if agent.casefold() in s.casefold()]
+        """The sentences that name the agent or one of its group; all of them where none does."""
+        names = [name.casefold() for name in self.ws.peers(agent)]
+        mine = [s for s in self.sentences if any(name in s.casefold() for name in names)]
         return " ".join(mine or self.sentences)[:400]
 
     def note(self, agent: str) -> list[str]:
@@ -173,7 +174,8 @@ class TextCoordination:
         ask = f"Plan:\n{self._text()}\n\n{agent} works on: {self.ws.seen(agent).node}"
         names = self._ask("sepm.text.affected", AFFECTED_RULES, ask, _read_agents) or ()
         team = {member.name for member in self.ws.team}
-        return list(dict.fromkeys([agent, *(name for name in names if name in team)]))
+        reached = [agent, *(name for name in names if name in team)]
+        return list(dict.fromkeys(name for one in reached for name in self.ws.peers(one)))
 
     def plain(self) -> dict[str, Any]:
         return {"prose": list(self.sentences)}

@@ -63,6 +63,7 @@ class Workspace:
     observation: str = ""
     gated_at: set[int] = field(default_factory=set)
     replans: int = 0
+    brief: str = ""  # the plan as the agents were first told it
     negotiated: set[Key] = field(default_factory=set)
     asked_for: dict[Key, int] = field(default_factory=dict)  # conflicting keys → steps since an observation was asked for
 
@@ -81,6 +82,23 @@ class Workspace:
 
     def seen(self, agent: str) -> Observed:
         return self.observed.setdefault(agent, Observed())
+
+    @property
+    def roster(self) -> tuple[Member, ...]:
+        """Whom the manager can give a step to."""
+        return tuple(member for member in self.team if member.acts)
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """Whom a change of the plan concerns: the roster and whoever shares its assignments."""
+        return tuple(dict.fromkeys(name for member in self.roster for name in self.peers(member.name)))
+
+    def peers(self, agent: str) -> tuple[str, ...]:
+        """`agent` and whoever shares its assignment: the members of its group, as in a grid (METHODS.md 4.2)."""
+        group = next((member.group for member in self.team if member.name == agent), None)
+        if group is None:
+            return (agent,)
+        return (agent, *(member.name for member in self.team if member.group == group and member.name != agent))
 
     def instance(self, entity: str) -> str:
         """What an agent calls `entity`: the observed thing of that name, or the only one of that kind ("mug": "mug 1")."""

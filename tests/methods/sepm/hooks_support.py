@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from methods.sepm.coordination import GraphCoordination
 from methods.sepm.memory import Sepm
 from tests.methods.sepm.sepm_support import Play, by_role, memory, task
 
+_SHOWN = re.compile(r"^Procedure: .*\[(c\d+)", re.MULTILINE)
 FACTS = frozenset({"family=clean", "object=mug", "receptacle=cabinet"})
 CHAIN = [
     ("n1", "take mug", "location", "agent"),
@@ -32,6 +34,16 @@ def plan_of(*steps: tuple[str, str, str, Any], agent: str = "A", used: str = "",
         for i, (node, action, attribute, value) in enumerate(steps)
     ]
     return json.dumps({"subtasks": subtasks, "used": [used] if used else []})
+
+
+def following(*steps: tuple[str, str, str, Any], sources: bool = False) -> Callable[[Call], str]:
+    """A manager that says it follows the first procedure of its prompt, the candidate on trial if there is one."""
+
+    def answer(call: Call) -> str:
+        found = _SHOWN.search(call.messages[-1]["content"])
+        return plan_of(*steps, used=found[1] if found else "", sources=sources and found is not None)
+
+    return answer
 
 
 def graph(method: Sepm) -> GraphCoordination:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from harness.contracts import Member, Trajectory
+from harness.errors import LimitExceeded
 from methods.sepm.goal_judge import GoalJudge, lexical_consistency
 from tests.methods.sepm.hooks_support import CHAIN, FACTS, begin, graph, plan_of, said
-from tests.methods.sepm.sepm_support import LOST, Play, fact, task
+from tests.methods.sepm.sepm_support import LOST, Play, by_role, candidate, fact, memory, procedure, task
 from tests.support.fakes import FakeModels
 
 
@@ -53,6 +55,22 @@ class TestRecords:
         method, play = begin()
         play.end(LOST)
         assert method.services.db.execute("SELECT status, steps, success FROM sepm_task").fetchall() == [("failed", 0, 0)]
+
+    @pytest.mark.parametrize("graph", ["explicit", "text"])
+    def test_a_task_that_a_limit_ends_while_it_is_planned_is_counted_with_its_trial_r7(self, graph: str) -> None:
+        """SEPM-R7, SEPM-R27: the failed trial of the candidate that was shown is one of the trials."""
+
+        def out_of_calls(call: Any) -> str:
+            raise LimitExceeded("task", "calls", 1, 1)
+
+        method = memory(by_role({"sepm.plan": out_of_calls}), graph=graph)
+        method.pool.add_candidate(candidate(1, procedure("clean")))
+        with pytest.raises(LimitExceeded):
+            method.on_task_start(task(), FACTS, [Member("A", "A")])
+        method.on_task_end(task(), Trajectory("A room.", ()), LOST)
+        assert method.services.db.execute("SELECT status, provisional FROM sepm_task").fetchall() == [("failed", "c1")]
+        (trial,) = method.pool.trials("c1")
+        assert (trial.success, trial.qualified) == (False, False)
 
 
 class TestGate:
@@ -127,6 +145,17 @@ class TestAlignment:
         assert "Your plan differs" in play.notes("A") and "A departs from the plan" in play.notes("B")
         assert "Correction" not in play.notes("C")
 
+    def test_a_judge_without_calls_left_makes_nobody_drift_r20(self) -> None:
+        """SEPM-R20: a goal in other words than the assignment's, which a judge would accept, is not held against the agent."""
+        method, play = begin({"sepm.judge_goal": '{"score": 1}'}, judge_calls=1)
+        for goal in ("get the mug", "fetch that cup", "look for it"):
+            play.say("A", said("n1", goal))
+            play.do("A", "look")
+            assert "Correction" not in play.notes("A")
+        play.end()
+        (counters,) = method.services.db.execute("SELECT counters FROM sepm_task").fetchone()
+        assert json.loads(counters)["sepm.judge_goal.over_budget"] == 2
+
     def test_claims_are_inference_and_the_speaker_s_own_r24(self) -> None:
         """SEPM-R24, and no claim writes into another agent's state: the source is who speaks, the tier is the lowest."""
         method, play = begin()
@@ -178,7 +207,8 @@ class TestAlignment:
         play.do("A", "take mug 1", fact("mug 1", "location", "agent", 1))
         for _ in range(8):
             play.do("A", "clean mug 1", error="nothing happens")
-        assert method.services.models.roles().count("sepm.replan") == 2  # type: ignore[attr-defined]
+        replans = [c for c in method.services.models.calls if c.role == "sepm.replan"]  # type: ignore[attr-defined]
+        assert [c.phase for c in replans] == ["plan", "plan"]
         assert graph(method).graph.nodes["n2"].action == "wash mug in sink"
         assert graph(method).graph.status["n1"] == "verified"
         assert "The plan has changed" in play.notes("B")
@@ -201,11 +231,11 @@ def procedure_node() -> Any:
 
 
 def test_lexical_consistency_is_the_fallback_of_the_judge_r16() -> None:
-    """SEPM-R16: on failure or beyond the budget; different negations make it 0."""
+    """SEPM-R16: on failure only; different negations make it 0. Beyond the budget a goal is not observed (SEPM-R20), and counted."""
     assert lexical_consistency("clean mug", "clean mug now") == pytest.approx(2 / 3)
     assert lexical_consistency("do not clean mug", "clean mug") == 0.0
     broken = GoalJudge(FakeModels(lambda call: "no idea"), 1)
     assert broken.consistency("clean mug", "clean mug now", "x") == pytest.approx(2 / 3)
-    assert broken.consistency("clean mug", "other", "x") == 0.0
+    assert broken.consistency("clean mug", "other", "x") is None
     assert (broken.calls, broken.malformed, broken.over_budget) == (1, 1, 1)
     assert GoalJudge(FakeModels(lambda call: "Score: 17"), 1).consistency("a", "b", "x") == 1.0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness.contracts import Call
 from methods.sepm.memory import Sepm
-from tests.methods.sepm.hooks_support import CHAIN, FACTS, begin, plan_of
-from tests.methods.sepm.sepm_support import LOST, Play, by_role, candidate, fact, memory, procedure, task
+from tests.methods.sepm.hooks_support import CHAIN, FACTS, begin, following, plan_of
+from tests.methods.sepm.sepm_support import LOST, Play, by_role, candidate, fact, memory, post, procedure, task
 
 
 class TestLearning:
@@ -37,10 +39,11 @@ class TestLearning:
 
     def pooled(self, answer: str, **config: Any) -> Sepm:
         """A memory with c1 v1 in the pool, whose plan follows it, and whose extractor says `answer`."""
-        method = memory(by_role({"sepm.plan": plan_of(*CHAIN, used="c1"), "sepm.extract": answer}), **config)
-        method.pool.add_candidate(
-            candidate(1, procedure("clean", *(t for _, t in self.BASE), conditions=("family=clean",)), status="promoted")
-        )
+        method = memory(by_role({"sepm.plan": following(*CHAIN), "sepm.extract": answer}), **config)
+        bare = procedure("clean", *(t for _, t in self.BASE), conditions=("family=clean",))
+        outcomes = (post("object", "location", "agent"), post("object", "clean", True), post("object", "location", "receptacle"))
+        steps = tuple(replace(step, post=(outcome,)) for step, outcome in zip(bare.steps, outcomes, strict=True))
+        method.pool.add_candidate(candidate(1, replace(bare, steps=steps), status="promoted"))
         method.pool.commit_version("c1", None, method.pool.candidates()[0].procedure, "create", 0)
         return method
 
@@ -61,7 +64,7 @@ class TestLearning:
 
     def test_a_failed_task_leaves_warnings_and_no_candidate(self) -> None:
         """AMB-20, and SEPM-R32: a family without a procedure keeps the lesson until it has one."""
-        method = memory(by_role({"sepm.plan": plan_of(*CHAIN), "sepm.extract": self.extraction(*self.BASE)}))
+        method = memory(by_role({"sepm.plan": following(*CHAIN), "sepm.extract": self.extraction(*self.BASE)}))
         self.play(method, 0, fail_first=True, won=False)
         assert method.pool.candidates() == [] and "sepm.extract" not in method.services.models.roles()  # type: ignore[attr-defined]
         rows = method.services.db.execute("SELECT family, attached_to FROM sepm_lesson").fetchall()
@@ -92,6 +95,55 @@ class TestLearning:
         self.play(method, 0)
         found = method.pool.candidates()[1]
         assert (found.op, found.target, found.base_version) == ("update", "c1", 1)
+
+    def test_a_changed_precondition_is_an_update(self) -> None:
+        """The conditions of a step are part of the structure (equation 8)."""
+        answer = json.loads(self.extraction(*self.BASE))
+        answer["steps"][2]["pre"] = [{"entity": "receptacle", "attribute": "state", "value": "open"}]
+        method = self.pooled(json.dumps(answer))
+        self.play(method, 0)
+        found = method.pool.candidates()[1]
+        assert (found.op, [c.text() for c in found.procedure.steps[2].pre]) == ("update", ["receptacle.state=open"])
+
+    def test_a_candidate_that_the_plan_ignores_is_not_supported_by_its_success_r28(self) -> None:
+        """SEPM-R28: the same steps without it prove nothing for it; the trial is recorded, and is not a qualified one."""
+        method = memory(by_role({"sepm.plan": plan_of(*CHAIN), "sepm.extract": self.extraction(*self.BASE)}))
+        self.play(method, 0)
+        self.play(method, 1)
+        (trial,) = method.pool.trials("c1")
+        assert (trial.success, trial.causal_supported) == (True, False)
+        assert method.pool.head("c1") is None
+        method = memory(by_role({"sepm.plan": following(*CHAIN), "sepm.extract": self.extraction(*self.BASE)}))
+        self.play(method, 0)
+        self.play(method, 1)
+        assert method.pool.head("c1") == (1, True)
+
+    def textual(self, *, evidence: bool = True) -> Sepm:
+        """Two tasks of the textual control; the second one's plan is the procedure of the first, word for word."""
+        sentences = ["A: take mug", "A: put mug in cabinet"]
+        steps = [
+            {"id": f"s{i}", "instruction": text, "record_ids": [i]}
+            for i, text in enumerate(["take object", "put object in receptacle"], 1)
+        ]
+
+        def plan(call: Call) -> str:
+            return json.dumps({"plan": sentences, "used": ["c1"] if "[c1" in call.messages[-1]["content"] else []})
+
+        answers = {"sepm.plan": plan, "sepm.extract": json.dumps({"title": "clean", "steps": steps})}
+        method = memory(by_role(answers), graph="text", trial_policy="source")
+        for number in range(2):
+            play = Play(method, task(number), FACTS, "A")
+            play.do("A", "take mug 1", *([fact("mug 1", "location", "agent", 1)] if evidence else []))
+            play.do("A", "put mug 1 in cabinet 1", *([fact("mug 1", "location", "cabinet 1", 2)] if evidence else []))
+            play.end()
+        return method
+
+    def test_the_control_extracts_only_what_the_graph_would_r38(self) -> None:
+        """SEPM-R38: same budgets: no call without a qualified record, and none where the procedure was followed unchanged."""
+        method = self.textual()
+        assert method.pool.active() == [("c1", 1)]
+        assert method.services.models.roles().count("sepm.extract") == 1  # type: ignore[attr-defined]
+        assert "sepm.extract" not in self.textual(evidence=False).services.models.roles()  # type: ignore[attr-defined]
 
     def test_narrower_conditions_make_a_variant_beside_the_parent_r33(self) -> None:
         """SEPM-R33: `variant_of`, conditions added, the parent untouched."""
@@ -166,3 +218,14 @@ class TestLearning:
         Play(method, task(1), FACTS, "A")
         calls = [c for c in method.services.models.calls if c.role == "sepm.plan"]  # type: ignore[attr-defined]
         assert "mug.location=cabinet" in calls[-1].messages[-1]["content"]
+
+    @pytest.mark.parametrize("alignment", [False, True])
+    def test_a_row_without_memory_plans_every_task_as_the_first_r38(self, alignment: bool) -> None:
+        """SEPM-R38: nothing of an earlier task reaches a later one, not even the words of the state."""
+        method, play = begin(None, procedural=False, alignment=alignment)
+        play.do("A", "take mug 1", fact("mug 1", "location", "cabinet 2"))
+        play.end()
+        Play(method, task(), FACTS, "A", "B")
+        first, second = [c for c in method.services.models.calls if c.role == "sepm.plan"]  # type: ignore[attr-defined]
+        assert first.messages == second.messages
+        assert method.pool.attributes() == []

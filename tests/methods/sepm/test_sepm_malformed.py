@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
 
 from harness.contracts import Call
 from harness.errors import ContextOverflow, LimitExceeded
-from methods.sepm import header
+from methods.sepm import header, jsontext
 from methods.sepm.config import SepmConfig
 from tests.methods.sepm.hooks_support import CHAIN, FACTS, begin, graph, plan_of, said
 from tests.methods.sepm.sepm_support import LOST, Play, by_role, fact, memory, procedure, task
@@ -117,6 +118,41 @@ class TestHeader:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-3", 0.001),
+        ('{"score": 1e-3}', 0.001),
+        ('In the range 0 to 1: {"score": 0.4}', 0.4),
+        ('{"reason": "2 of 3 words", "score": 0.25}', 0.25),
+        ('{"score": "2.5E-1"}', 0.25),
+        ('{"score": null, "of": 1}', None),
+        ('{"score": NaN}', None),
+        ("1e999", 1.0),
+        ("-.5", 0.0),
+        ("none", None),
+    ],
+)
+def test_a_score_is_read_as_it_was_meant_r16(text: str, value: float | None) -> None:
+    """SEPM-R16: the score of the object, else the first number; exponents are part of a number."""
+    assert jsontext.parse_unit(text) == value
+
+
+def test_half_a_character_is_replaced_wherever_a_model_writes_json() -> None:
+    """JSON can name a lone surrogate, SQLite cannot hold one: the task goes on."""
+    half, whole = "\\ud800", "\\ud83d\\ude00"
+    assert jsontext.parse_object(f'{{"a{half}": ["{half}{whole}"]}}') == {"a\ufffd": ["\ufffd\U0001f600"]}
+    plan = plan_of(("n1", "take mug", "location", "agent")).replace("take mug", f"take {half} mug")
+    method = memory(by_role({"sepm.plan": plan}))
+    play = Play(method, task(), FACTS, "A")
+    claim = f'"claims": [{{"entity": "x{half}", "attribute": "y", "value": "{half}"}}]'
+    play.say("A", f'{{"node": "n1", "goal": "{half}", {claim}}}\ngo')
+    play.do("A", "take mug 1", fact("mug 1", "location", "agent"))
+    play.end()
+    (content,) = method.services.db.execute("SELECT content FROM sepm_record").fetchone()
+    assert "\ufffd" in content
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         {"graph": "prose"},
@@ -126,6 +162,9 @@ class TestHeader:
         {"judge_calls": -1},
         {"blackboard": False},
         {"cue_match": "x"},
+        {"lambda_cost": -0.1},
+        {"lambda_cost": math.nan},
+        {"lambda_cost": math.inf},
     ],
 )
 def test_impossible_configurations_are_refused(wrong: dict[str, Any]) -> None:
@@ -151,7 +190,7 @@ def test_without_blackboard_there_is_nothing() -> None:
 
 
 def test_a_limit_while_planning_leaves_no_half_begun_task() -> None:
-    """The hooks that follow do nothing; the next task is a task like any other."""
+    """The task is counted as the failure that it is; the next task is a task like any other."""
     reached = [True]
 
     def answer(call: Call) -> str:
@@ -167,7 +206,10 @@ def test_a_limit_while_planning_leaves_no_half_begun_task() -> None:
     play.end(LOST)
     reached[0] = False
     Play(method, task(1), FACTS, "A").end()
-    assert [row[0] for row in method.services.db.execute("SELECT status FROM sepm_task ORDER BY task_no")] == [None, "completed"]
+    assert [row[0] for row in method.services.db.execute("SELECT status FROM sepm_task ORDER BY task_no")] == [
+        "failed",
+        "completed",
+    ]
 
 
 def test_a_limit_while_extracting_loses_the_candidate_and_not_the_task() -> None:
