@@ -19,6 +19,7 @@ from methods.ranges import check_range
 from methods.text.hash256 import cosine, embed
 
 DECISION, RANKER, CRITIC = "decision", "ranker", "critic"
+GRID = "grid"
 
 ROLES = (
     ("solver", "You are a capable agent of a small team that works on a task in an environment, one action at a time."),
@@ -105,7 +106,7 @@ class Dylan:
     def __init__(self, config: Config, seed: int) -> None:
         self.config = config
         self.nodes = tuple(node_members(config.nodes, config.roles))
-        self.decision = Member(DECISION, DECISION)
+        self.decision = Member(DECISION, DECISION, acts=False, group=GRID)
         self.ranker = Member(RANKER, RANKER, acts=False)
         self.critic = Member(CRITIC, CRITIC, acts=False)
 
@@ -123,8 +124,8 @@ class Dylan:
 
 
 def node_members(count: int, roles: Sequence[str]) -> list[Member]:
-    """`count` acting agents, the roles given out in turn."""
-    return [Member(f"{roles[node % len(roles)]}_{node + 1}", roles[node % len(roles)]) for node in range(count)]
+    """`count` acting agents of one grid, the roles given out in turn."""
+    return [Member(f"{roles[node % len(roles)]}_{node + 1}", roles[node % len(roles)], group=GRID) for node in range(count)]
 
 
 def check_roles(roles: Sequence[str]) -> None:
