@@ -179,6 +179,6 @@ class TestLedger:
 
     def test_a_model_set_without_embeddings_says_so(self, tmp_path: Path) -> None:
         models = scripted()
-        models["endpoints"]["main"] = {"backend": "litellm", "model": "openai/none", "api_base": "http://127.0.0.1:9"}
+        models["endpoints"]["main"] = {"backend": "litellm", "model": "openai/none", "api_base": "http://endpoint.invalid/v1"}
         with pytest.raises(ConfigError, match=r"no endpoint for embeddings.*models\.keys\.embed"):
             played(tmp_path, method={"name": "metagpt", "embedder": "litellm"}, models=models)
