@@ -201,14 +201,6 @@ class TestGraphs:
         play(method, 2, "far away things entirely")
         assert rows(method, "SELECT older, newer FROM memory_gmemory_edge") == [(1, 2)]
 
-    def test_a_task_is_linked_with_ten_at_most(self) -> None:
-        """The task itself is not one of its ten nearest, however many are as near as it."""
-        method = memory()
-        for number in range(13):
-            play(method, number, "clean mug")
-        links = rows(method, "SELECT newer, count(*) FROM memory_gmemory_edge GROUP BY newer ORDER BY newer")
-        assert links == [(newer, min(newer - 1, 10)) for newer in range(2, 14)]
-
 
 class TestRetrieval:
     def test_two_candidates_are_rated_and_one_is_shown_with_key_steps(self) -> None:
