@@ -67,7 +67,7 @@ class _Pool:
             "candidates": [self._candidate(row) for row in self.db.execute("SELECT * FROM sepm_candidate ORDER BY number")],
             "tasks": [self._task(row) for row in self.db.execute("SELECT * FROM sepm_task ORDER BY task_no")],
             "lessons": [
-                {"family": row["family"], "warning": json.loads(row["warning"])[0], "attached_to": row["attached_to"]}
+                {"family": row["family"], "warning": row["text"], "attached_to": row["attached_to"], "times": row["times"]}
                 for row in self.db.execute("SELECT * FROM sepm_lesson ORDER BY id")
             ],
         }

@@ -15,7 +15,7 @@ from methods.sepm.coordination import GraphCoordination
 from methods.sepm.extraction import Extracted, Failure, Support
 from methods.sepm.plans import ask_twice
 from methods.sepm.procedure import MAX_WARNINGS, ConditionalWarning, Procedure, render
-from methods.sepm.promotion import Op, Thresholds, Trial, Verdict, claimed_utility, judge, summary_score
+from methods.sepm.promotion import CandidateStatus, Op, Thresholds, Trial, Verdict, claimed_utility, judge, summary_score
 from methods.sepm.safety import assess, assess_delete
 from methods.sepm.store import Candidate, PoolStore, Promotion
 from methods.sepm.textual import TextCoordination
@@ -25,8 +25,9 @@ from methods.text.hash256 import bounded_similarity, embed
 SAME_WARNING = 0.9  # bounded similarity from which two warnings are one
 RETIRE_USES, RETIRE_BELOW, RETIRE_MARGIN = 3, 0.5, 0.2
 Coordination = GraphCoordination | TextCoordination
-# Plays the task again in a fresh world with a procedure shown: (trial's outcome, steps); None where that is impossible.
-Rehearse = Callable[[Workspace, Candidate], Trial | None]
+# Plays the task again in a fresh world with a candidate shown, and compares with this score and these steps; None where that is
+# impossible.
+Rehearse = Callable[[Candidate, float, int], Trial | None]
 
 
 @dataclass
@@ -84,21 +85,21 @@ class Learner:
         return self._consider(candidate)
 
     def _as_trial(self, candidate: Candidate, share: float) -> Trial:
-        reference = candidate.target if candidate.op in ("update", "specialize") else None
-        reward, steps, runs = self.pool.baseline(self.family, without=candidate.id, sop=reference)
-        if not runs and reference is not None:
-            reward, steps, runs = self.pool.baseline(self.family, without=candidate.id)
-        extra = max(0.0, self.steps - steps) / self.max_steps if runs else 0.0
+        reference = None
+        if candidate.target is not None and candidate.base_version is not None:
+            reference = candidate.target, candidate.base_version
+        before = self.pool.baselines.of_trial(candidate.id, self.family, reference)
+        extra = max(0.0, self.steps - before.mean_steps) / self.max_steps if before.runs else 0.0
         return Trial(
             task_id=self.ws.task.task_id,
             success=self.success,
             r_candidate=self.outcome.score,
-            r_baseline=reward if runs else 0.0,
+            r_baseline=before.mean_score,
             cost=extra,
             state_verified=self._state_verified(),
             causal_supported=share >= self.ws.config.causal,
             environment=self.family,
-            no_baseline=not runs,
+            no_baseline=not before.runs,
         )
 
     def _consider(self, candidate: Candidate) -> tuple[str, int] | None:
@@ -292,7 +293,7 @@ class Learner:
         if policy == "source":
             trial = replace(self._as_trial(candidate, 1.0), cost=0.0, environment=f"{self.family}/source")
         elif policy == "replay":
-            trial = self.rehearse(self.ws, candidate)
+            trial = self.rehearse(candidate, self.outcome.score, self.steps)
         if trial is not None:
             self.pool.add_trial(candidate.id, trial, task_no=self.ws.task_no, family=self.family, policy=policy)
             self._consider(candidate)
@@ -313,12 +314,9 @@ class Learner:
     def _waits_already(self, procedure: Procedure, op: Op) -> bool:
         """Whether a candidate or an active procedure of this structure and these conditions is there, or trials have already
         refused this very update."""
-        over = ("validated", "needs_evidence", "rejected") if op == "update" else ("validated", "needs_evidence")
-        held = [c.procedure for c in self.pool.candidates(self.family) if c.status in over]
-        if op != "update":
-            held += [p for p in (self.pool.get(*entry) for entry in self.pool.active()) if p.family == self.family]
-        same = (procedure.structure(), set(procedure.conditions))
-        return any((p.structure(), set(p.conditions)) == same for p in held)
+        waiting: tuple[CandidateStatus, ...] = ("validated", "needs_evidence")
+        over: tuple[CandidateStatus, ...] = (*waiting, "rejected") if op == "update" else waiting
+        return self.pool.known(procedure, over, active=op != "update")
 
     # --- warnings -----------------------------------------------------------------------------------------------------
     def _attach_lessons(self, promoted: tuple[str, int] | None) -> None:
@@ -350,12 +348,13 @@ class Learner:
     # --- retirement ---------------------------------------------------------------------------------------------------
     def retire(self) -> None:
         """Propose to delete what does clearly worse than its family (AMB-18). After the task itself has been counted."""
-        mean, _, _ = self.pool.baseline(self.family)
+        mean = self.pool.baselines.family(self.family).mean_score
         for sop_id in sorted(self.ws.used):
             head = self.pool.head(sop_id)
             if head is None or not head[1]:
                 continue
-            uses, rate = self.pool.lineage_uses(sop_id, head[0])
+            with_it = self.pool.baselines.structure(sop_id, head[0])
+            uses, rate = with_it.runs, with_it.successes / max(1, with_it.runs)
             if uses < RETIRE_USES or rate >= RETIRE_BELOW or rate >= mean - RETIRE_MARGIN:
                 continue
             procedure = self.pool.get(sop_id, head[0])

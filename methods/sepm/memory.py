@@ -212,8 +212,8 @@ class Sepm(MemoryMethod):
             learner.retire()
 
     def _learner(self, ws: Workspace, trajectory: Trajectory, outcome: Outcome) -> Learner:
-        def rehearse(of: Workspace, candidate: Candidate) -> Trial | None:
-            return trials.rehearse(self.services, of, candidate, self.pool)
+        def rehearse(candidate: Candidate, score: float, steps: int) -> Trial | None:
+            return trials.rehearse(self.services, ws, candidate, score, steps)
 
         steps, most = len(trajectory.turns), self.services.max_steps
         return Learner(ws, self.coordination, self.pool, self.services.models, outcome, steps, most, rehearse)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ class PoolFile:
         if ATTACHED not in attached:
             self._attach(Path(path).expanduser().resolve())
         return ATTACHED
+
+    def check(self, rows: Callable[[str], list[Any]]) -> None:
+        """Refuse a pool whose tables are of an earlier version of MemArena. Raises ConfigError."""
+        schema = ATTACHED if self._attached else "main"
+        columns = {row[1] for row in rows(f"PRAGMA {schema}.table_info(sepm_version)")}
+        if columns and "digest" not in columns:
+            raise ConfigError("This pool was made by an earlier version of MemArena.", "Start with an empty pool.")
 
     def _attach(self, path: Path) -> None:
         try:

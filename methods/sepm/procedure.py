@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 from methods.sepm.conditions import Condition, conditions_of, parse_conditions
@@ -80,6 +81,12 @@ class Procedure:
             for s in self.steps
         )
         return steps, frozenset((number[u], number[w]) for u, w in self.edges)
+
+    def digest(self) -> str:
+        """The same for two procedures of a family with the same structure and conditions."""
+        steps, edges = self.structure()
+        content = [self.family, steps, sorted(edges), sorted(set(self.conditions))]
+        return blake2b(json.dumps(content, ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
     def plain(self) -> dict[str, Any]:
         """JSON-able; `from_plain` reads it back."""

@@ -25,19 +25,28 @@ def statements(schema: str) -> tuple[str, ...]:
         " active INTEGER NOT NULL)",
         f"CREATE TABLE IF NOT EXISTS {s}.sepm_version (sop_id TEXT NOT NULL, version INTEGER NOT NULL, base_version INTEGER,"
         " kind TEXT NOT NULL, candidate TEXT, task_no INTEGER NOT NULL, procedure TEXT NOT NULL, v_summary REAL,"
-        " mean_net_benefit REAL, PRIMARY KEY (sop_id, version))",
+        " mean_net_benefit REAL, digest TEXT NOT NULL, PRIMARY KEY (sop_id, version))",
         f"CREATE TABLE IF NOT EXISTS {s}.sepm_use (task_no INTEGER NOT NULL, sop_id TEXT NOT NULL, version INTEGER NOT NULL,"
         " success INTEGER NOT NULL, score REAL NOT NULL, PRIMARY KEY (task_no, sop_id))",
         f"CREATE TABLE IF NOT EXISTS {s}.sepm_candidate (id TEXT PRIMARY KEY, number INTEGER NOT NULL, op TEXT NOT NULL,"
         " target TEXT, base_version INTEGER, family TEXT NOT NULL, procedure TEXT NOT NULL, state_verified INTEGER NOT NULL,"
         " c_causal REAL NOT NULL, b_claim REAL NOT NULL, c_claim REAL NOT NULL, risk REAL NOT NULL, task_no INTEGER NOT NULL,"
-        " status TEXT NOT NULL, reason TEXT NOT NULL, reproposed_from TEXT)",
+        " status TEXT NOT NULL, reason TEXT NOT NULL, reproposed_from TEXT, digest TEXT NOT NULL)",
         f"CREATE TABLE IF NOT EXISTS {s}.sepm_trial (id INTEGER PRIMARY KEY, candidate TEXT NOT NULL, task_no INTEGER NOT NULL,"
         " task_id TEXT NOT NULL, family TEXT NOT NULL, policy TEXT NOT NULL, environment TEXT NOT NULL, success INTEGER NOT NULL,"
         " r_candidate REAL NOT NULL, r_baseline REAL NOT NULL, cost REAL NOT NULL, state_verified INTEGER NOT NULL,"
         " causal_supported INTEGER NOT NULL, no_baseline INTEGER NOT NULL)",
-        f"CREATE TABLE IF NOT EXISTS {s}.sepm_lesson (id INTEGER PRIMARY KEY, family TEXT NOT NULL, warning TEXT NOT NULL,"
-        " task_no INTEGER NOT NULL, attached_to TEXT)",
+        f"CREATE TABLE IF NOT EXISTS {s}.sepm_lesson (id INTEGER PRIMARY KEY, family TEXT NOT NULL, text TEXT NOT NULL,"
+        " warning TEXT NOT NULL, task_no INTEGER NOT NULL, times INTEGER NOT NULL, attached_to TEXT)",
+        # running sums over the finished tasks: of a family (version 0), and of those that used a revision
+        f"CREATE TABLE IF NOT EXISTS {s}.sepm_sum (kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,"
+        " runs INTEGER NOT NULL, successes INTEGER NOT NULL, score REAL NOT NULL, steps INTEGER NOT NULL,"
+        " PRIMARY KEY (kind, name, version))",
+        f"CREATE INDEX IF NOT EXISTS {s}.sepm_task_on_trial ON sepm_task (provisional)",
+        f"CREATE INDEX IF NOT EXISTS {s}.sepm_version_digest ON sepm_version (digest)",
+        f"CREATE INDEX IF NOT EXISTS {s}.sepm_candidate_digest ON sepm_candidate (digest)",
+        f"CREATE INDEX IF NOT EXISTS {s}.sepm_candidate_waiting ON sepm_candidate (family, status)",
+        f"CREATE UNIQUE INDEX IF NOT EXISTS {s}.sepm_lesson_waiting ON sepm_lesson (family, text) WHERE attached_to IS NULL",
         f"CREATE TABLE IF NOT EXISTS {s}.sepm_attribute (attribute TEXT PRIMARY KEY, entity TEXT NOT NULL, value TEXT NOT NULL,"
         " number INTEGER NOT NULL)",
         f"CREATE TABLE IF NOT EXISTS {s}.sepm_audit (seq INTEGER PRIMARY KEY, task_no INTEGER NOT NULL, event TEXT NOT NULL,"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from methods.sepm.baselines import Baselines
 from methods.sepm.blackboard import Record
 from methods.sepm.index import RetrievalIndex
 from methods.sepm.pool_file import PoolFile
@@ -61,11 +62,13 @@ class PoolStore:
     def open(self) -> None:
         """Create missing tables and load the index. Outside of a transaction (it may attach a file)."""
         self.s = self._file.open()
+        self._file.check(self._rows)
         for statement in statements(self.s):
             self._db.execute(statement)
         self._file.catch_up()
         self.index = RetrievalIndex(self.s)
         self.index.load(self._rows)
+        self.baselines = Baselines(self._rows, self.write, self.s)
         self._seen = self._data_version()
 
     def _data_version(self) -> int:
@@ -135,6 +138,8 @@ class PoolStore:
                 task_no,
             ),
         )
+        family = self._rows(f"SELECT family FROM {self.s}.sepm_task WHERE task_no = ?", (task_no,))[0][0]
+        self.baselines.count(family, used, score, success, steps)
         for sop_id, version in sorted(used.items()):
             self.write(f"INSERT INTO {self.s}.sepm_use VALUES (?, ?, ?, ?, ?)", (task_no, sop_id, version, int(success), score))
 
@@ -144,28 +149,6 @@ class PoolStore:
             f"INSERT INTO {self.s}.sepm_record VALUES (?, ?, ?, ?, ?, ?)",
             (task_no, record.seq, record.step, record.agent, record.node_id, content),
         )
-
-    def baseline(self, family: str, *, without: str | None = None, sop: str | None = None) -> tuple[float, float, int]:
-        """Mean score and steps of the finished tasks of a family and their number: those without candidate `without` on
-        trial, and, if `sop` is given, only those that used that procedure."""
-        rows = self._rows(
-            f"SELECT score, steps, used, provisional FROM {self.s}.sepm_task WHERE family = ? AND score IS NOT NULL", (family,)
-        )
-        kept = [r for r in rows if (without is None or r[3] != without) and (sop is None or sop in json.loads(r[2]))]
-        if not kept:
-            return 0.0, 0.0, 0
-        return sum(r[0] for r in kept) / len(kept), sum(r[1] for r in kept) / len(kept), len(kept)
-
-    def lineage_uses(self, sop_id: str, version: int) -> tuple[int, float]:
-        """How often this structure was used (warnings make revisions of the same one), and the share of successes."""
-        first = self._rows(
-            f"SELECT max(version) FROM {self.s}.sepm_version WHERE sop_id = ? AND version <= ? AND kind != 'warning'",
-            (sop_id, version),
-        )[0][0]
-        rows = self._rows(
-            f"SELECT success FROM {self.s}.sepm_use WHERE sop_id = ? AND version BETWEEN ? AND ?", (sop_id, first or 1, version)
-        )
-        return len(rows), sum(r[0] for r in rows) / len(rows) if rows else 0.0
 
     def note_attributes(self, seen: Sequence[tuple[str, str, str]]) -> None:
         """Remember with which (entity, attribute, value) the environment speaks of the state; the first example stays."""
@@ -223,7 +206,7 @@ class PoolStore:
             return None
         about = promotion or Promotion()
         self.write(
-            f"INSERT INTO {self.s}.sepm_version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO {self.s}.sepm_version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 sop_id,
                 version,
@@ -234,6 +217,7 @@ class PoolStore:
                 procedure.json(),
                 about.v_summary,
                 about.mean_net_benefit,
+                procedure.digest(),
             ),
         )
         self.index.add(self.write, sop_id, version, procedure)
@@ -259,7 +243,7 @@ class PoolStore:
 
     def add_candidate(self, c: Candidate) -> None:
         self.write(
-            f"INSERT INTO {self.s}.sepm_candidate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO {self.s}.sepm_candidate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 c.id,
                 int(c.id[1:]),
@@ -277,6 +261,7 @@ class PoolStore:
                 c.status,
                 c.reason,
                 c.reproposed_from,
+                c.procedure.digest(),
             ),
         )
 
@@ -298,6 +283,22 @@ class PoolStore:
             Candidate(**{**row, "procedure": _parsed(row["procedure"]), "state_verified": bool(row["state_verified"])})
             for row in found
         ]
+
+    def known(self, procedure: Procedure, statuses: Sequence[CandidateStatus], *, active: bool) -> bool:
+        """Whether there is a candidate in one of `statuses`, or (if `active`) an active procedure, that is this one but for its
+        texts and warnings (`Procedure.digest`)."""
+        marks = ", ".join("?" * len(statuses))
+        found = self._rows(
+            f"SELECT 1 FROM {self.s}.sepm_candidate WHERE digest = ? AND status IN ({marks}) LIMIT 1",
+            (procedure.digest(), *statuses),
+        )
+        if active and not found:
+            found = self._rows(
+                f"SELECT 1 FROM {self.s}.sepm_version v JOIN {self.s}.sepm_head h ON h.sop_id = v.sop_id"
+                " AND h.current_version = v.version WHERE v.digest = ? AND h.active = 1 LIMIT 1",
+                (procedure.digest(),),
+            )
+        return bool(found)
 
     def add_trial(self, candidate_id: str, trial: Trial, *, task_no: int, family: str, policy: str) -> None:
         self.write(
@@ -331,9 +332,13 @@ class PoolStore:
 
     # --- lessons and audit --------------------------------------------------------------------------------------------
     def keep_lesson(self, family: str, warning: ConditionalWarning, task_no: int) -> None:
-        """A warning of a task that used no procedure, kept until its family has one."""
+        """A warning of a task that used no procedure, kept until its family has one; the same one again is only counted."""
         content = json.dumps([warning.text, warning.trigger, list(warning.evidence), warning.signature], ensure_ascii=False)
-        self.write(f"INSERT INTO {self.s}.sepm_lesson (family, warning, task_no) VALUES (?, ?, ?)", (family, content, task_no))
+        self.write(
+            f"INSERT INTO {self.s}.sepm_lesson (family, text, warning, task_no, times) VALUES (?, ?, ?, ?, 1)"
+            " ON CONFLICT (family, text) WHERE attached_to IS NULL DO UPDATE SET times = times + 1",
+            (family, warning.text, content, task_no),
+        )
 
     def take_lessons(self, family: str, sop_id: str) -> list[ConditionalWarning]:
         """The lessons of a family that wait for a procedure; they are attached to `sop_id` from now on."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.contracts import Call
+from harness.contracts import Call, Guidance, Outcome, StepResult, Trajectory, Turn
+from methods.sepm import store as store_module
 from methods.sepm.memory import Sepm
+from methods.sepm.procedure import ConditionalWarning, Procedure
 from tests.methods.sepm.hooks_support import CHAIN, FACTS, begin, following, plan_of
-from tests.methods.sepm.sepm_support import LOST, Play, by_role, candidate, fact, memory, post, procedure, task
+from tests.methods.sepm.sepm_support import LOST, WON, Play, by_role, candidate, fact, memory, pool, post, procedure, task
 
 
 class TestLearning:
@@ -129,7 +131,7 @@ class TestLearning:
         def plan(call: Call) -> str:
             return json.dumps({"plan": sentences, "used": ["c1"] if "[c1" in call.messages[-1]["content"] else []})
 
-        answers = {"sepm.plan": plan, "sepm.extract": json.dumps({"title": "clean", "steps": steps})}
+        answers: dict[str, Any] = {"sepm.plan": plan, "sepm.extract": json.dumps({"title": "clean", "steps": steps})}
         method = memory(by_role(answers), graph="text", trial_policy="source")
         for number in range(2):
             play = Play(method, task(number), FACTS, "A")
@@ -210,6 +212,109 @@ class TestLearning:
         self.play(method, 0)
         (trial,) = method.pool.trials("c1")
         assert (trial.r_baseline, trial.no_baseline) == (0.0, True)
+
+    def test_an_update_is_compared_with_the_structure_that_it_replaces_r35(self) -> None:
+        """SEPM-R35: all revisions of that structure (warnings make new ones) and no later one; else the family; else flagged."""
+        store = pool()
+
+        def ended(number: int, score: float, steps: int, used: dict[str, int], on_trial: str | None = None) -> None:
+            no = store.begin_task(f"x{number}", "clean")
+            store.end_task(
+                no, score=score, success=score > 0.5, status="completed", steps=steps, used=used, provisional=on_trial, graph={},
+                counters={},
+            )  # fmt: skip
+
+        assert not store.baselines.of_trial("c9", "clean", ("c1", 1)).runs
+        store.commit_version("c1", None, procedure("one"), "create", 1)
+        store.commit_version("c1", 1, procedure("one", warnings=(ConditionalWarning("w"),)), "warning", 2)
+        store.commit_version("c1", 2, procedure("one", "other"), "update", 3)
+        ended(1, 0.0, 30, {})
+        ended(2, 1.0, 10, {"c1": 1}, "c9")
+        family = store.baselines.of_trial("c9", "clean", ("c1", 1))
+        assert (family.runs, family.mean_score, family.mean_steps) == (1, 0.0, 30)
+        ended(3, 0.4, 4, {"c1": 1})
+        ended(4, 0.6, 8, {"c1": 2})
+        ended(5, 1.0, 2, {"c1": 3})
+        for version in (1, 2):
+            found = store.baselines.of_trial("c9", "clean", ("c1", version))
+            assert (found.runs, found.mean_score, found.mean_steps) == (2, 0.5, 6)
+        assert store.baselines.of_trial("c9", "clean", ("c1", 3)).mean_score == 1.0
+        assert store.baselines.of_trial("c8", "clean", ("c1", 1)).runs == 3
+
+    def test_the_words_of_floats_do_not_tip_the_net_benefit_r28(self) -> None:
+        """SEPM-R28: 0 passes: ten scores of 0.1 have the mean 0.1."""
+        store = pool()
+        for number in range(10):
+            no = store.begin_task(f"x{number}", "clean")
+            store.end_task(
+                no, score=0.1, success=False, status="completed", steps=3, used={}, provisional=None, graph={}, counters={}
+            )
+        assert store.baselines.family("clean").mean_score == 0.1
+
+    def test_a_replay_is_compared_with_the_episode_that_it_replays_r34_r35(self) -> None:
+        """SEPM-R34, SEPM-R35: same task, the recorded score and steps; its guidance is that of the episode and the candidate."""
+        told: list[Guidance] = []
+
+        def rehearse(guidance: Guidance) -> tuple[Trajectory, Outcome]:
+            told.append(guidance)
+            result = StepResult("ok", 1.0, True, None, (fact("mug 1", "location", "agent"),))
+            return Trajectory("A room.", tuple(Turn(i, "A", "x", "x", result) for i in range(1, 10))), WON
+
+        answer = self.extraction(*self.BASE[:2], ("n3", "put object carefully in receptacle"))
+        method = self.pooled(answer, trial_policy="replay")
+        other = procedure("wipe", conditions=("family=clean",))
+        method.pool.commit_version("c5", None, other, "create", 0)
+        for number in range(3):  # the family does worse than the episode
+            no = method.pool.begin_task(f"x{number}", "clean")
+            method.pool.end_task(
+                no, score=0.0, success=False, status="failed", steps=30, used={}, provisional=None, graph={}, counters={}
+            )
+        method.services = replace(method.services, rehearse=rehearse)
+        play = self.play(method, 0)
+        (trial,) = method.pool.trials("c2")
+        assert (trial.r_candidate, trial.r_baseline, trial.no_baseline) == (1.0, 1.0, False)
+        assert trial.cost == pytest.approx((9 - len(play.turns)) / 30)
+        (guidance,) = told
+        assert guidance.brief == play.guidance.brief != ""
+        assert "[c2] (provisional)" in guidance.procedures[0]
+        assert guidance.procedures[1:] == tuple(p for p in play.guidance.procedures if "[c5 v1]" in p)
+        assert any("[c1 v1]" in p for p in play.guidance.procedures)
+
+    def test_the_same_lesson_is_kept_once_and_counted_r32(self) -> None:
+        """SEPM-R32: what a family waits with does not grow by repetition."""
+        method = memory(by_role({"sepm.plan": plan_of(*CHAIN)}))
+        for number in range(4):
+            self.play(method, number, fail_first=True, won=False)
+        assert method.services.db.execute("SELECT times, attached_to FROM sepm_lesson").fetchall() == [(4, None)]
+        assert len(method.pool.take_lessons("clean", "c1")) == 1
+        self.play(method, 5, fail_first=True, won=False)
+        assert len(method.pool.take_lessons("clean", "c2")) == 1
+
+    def test_what_a_task_costs_does_not_grow_with_the_pool(self) -> None:
+        """One active procedure of another family, or a thousand finished tasks, are not read again for every candidate."""
+        method = memory(by_role({"sepm.plan": plan_of(*CHAIN), "sepm.extract": self.extraction(*self.BASE)}))
+        for number in range(20, 60):
+            method.pool.commit_version(f"c{number}", None, procedure("x", f"step {number}", family="other"), "create", 0)
+            no = method.pool.begin_task(f"x{number}", "clean")
+            method.pool.end_task(
+                no, score=1.0, success=True, status="completed", steps=3, used={}, provisional=None, graph={}, counters={}
+            )
+        read: list[str] = []
+        parse = store_module._parsed
+
+        def counted(content: str) -> Procedure:
+            read.append(content)
+            return parse(content)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store_module, "_parsed", counted)
+            self.play(method, 0)
+        assert len(read) < 10
+        assert method.pool.candidates()[-1].op == "create"
+        plans = method.services.db.execute(
+            "EXPLAIN QUERY PLAN SELECT 1 FROM sepm_candidate WHERE digest = 'x' AND status IN ('validated') LIMIT 1"
+        ).fetchall()
+        assert "sepm_candidate_digest" in plans[0][3]
 
     def test_the_state_s_words_are_remembered_for_later_plans(self) -> None:
         method, play = begin()
