@@ -104,6 +104,9 @@ def test_each_trial_policy_records_its_trials_r34_r35(policy: str, trials: int, 
     (result,) = view.tasks()
     acting = sum(usage.calls for usage in view.usage("phase") if usage.group == ("act",))
     assert result.steps == acting
+    if trials:  # a rehearsal is compared with the episode that it repeats; a first episode has nothing before it
+        (trial,) = found["trials"]
+        assert (trial["r_baseline"], trial["no_baseline"]) == ((result.score, False) if policy == "replay" else (0.0, True))
     if policy == "replay":
         assert validating[0].calls == result.steps and "rehearsal_step" in (view.directory / "events.jsonl").read_text()
 
