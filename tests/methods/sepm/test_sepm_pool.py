@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.errors import ConfigError
 from methods.sepm.conditions import Condition
 from methods.sepm.procedure import ConditionalWarning, Procedure, Step, from_plain, render, render_all
 from methods.sepm.promotion import Thresholds, Trial, claimed_utility, judge, net_benefit
@@ -267,3 +268,11 @@ def test_a_procedure_reads_back_as_it_was_written_and_is_rendered_with_everythin
         assert part in text
     assert len(render_all([(content, "a", ""), (content, "b", "")], 200)) == 1
     assert len(render_all([(content, "a", ""), (content, "b", "")], 2000)) == 2
+
+
+def test_a_pool_of_an_earlier_version_is_refused() -> None:
+    """One clear error, not a missing column in the middle of a task."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.execute("CREATE TABLE sepm_version (sop_id TEXT, version INTEGER, procedure TEXT)")
+    with pytest.raises(ConfigError, match="made by an earlier version"):
+        pool(db)
