@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from typing import Any
 def child(*arguments: str) -> tuple[float, str]:
     """CPU seconds (user and system, children included) and stdout of a Python process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    # one BLAS thread: several would measure how busy the other cores are
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, env=env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
@@ -46,8 +49,9 @@ def workload() -> None:
 
 
 def methods() -> None:
-    """What the machinery of a memory method costs, each in a process of its own."""
-    print("\n" + child("-m", "tests.bench.sepm")[1], end="")
+    """What a memory method's own work costs, each part in a process of its own."""
+    print("\n" + child("-m", "tests.bench.sepm")[1], end="", flush=True)
+    print("\n" + child("-m", "tests.bench.memories")[1], end="")
 
 
 if __name__ == "__main__":
