@@ -67,7 +67,12 @@ class _Pool:
             "candidates": [self._candidate(row) for row in self.db.execute("SELECT * FROM sepm_candidate ORDER BY number")],
             "tasks": [self._task(row) for row in self.db.execute("SELECT * FROM sepm_task ORDER BY task_no")],
             "lessons": [
-                {"family": row["family"], "warning": row["text"], "attached_to": row["attached_to"], "times": row["times"]}
+                {
+                    "family": row["family"],
+                    "warning": json.loads(row["warning"])[0],
+                    "attached_to": row["attached_to"],
+                    "times": dict(row).get("times", 1),  # runs of earlier versions have none
+                }
                 for row in self.db.execute("SELECT * FROM sepm_lesson ORDER BY id")
             ],
         }
@@ -184,7 +189,7 @@ def _text(found: Mapping[str, Any]) -> str:
     waiting = [lesson for lesson in found["lessons"] if lesson["attached_to"] is None]
     if waiting:
         lines += ["", "Lessons that wait for a procedure of their family:"]
-        lines += [f"  {lesson['family']}: {lesson['warning']}" for lesson in waiting]
+        lines += [f"  {lesson['family']}: {lesson['warning']} ({lesson['times']}x)" for lesson in waiting]
     counted: dict[str, int] = {}
     for task in found["tasks"]:
         for name, times in task["counters"].items():
