@@ -242,7 +242,7 @@ def test_a_limit_that_is_no_limit_is_refused_by_name(name: str, value: float) ->
 def test_the_configuration_says_which_limit_makes_no_sense(value: str) -> None:
     from harness.config import RunConfig, validate
 
-    with pytest.raises(ConfigError, match=r"run.*limit usd is") as caught:
+    with pytest.raises(ConfigError, match=r"run.*usd is") as caught:
         validate(RunConfig, {"limits": {"task": {"usd": float(value)}}}, "run")
     assert "\n" not in str(caught.value)
 
