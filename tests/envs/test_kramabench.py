@@ -29,12 +29,12 @@ def record(answer: Any, kind: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("answer", "task", "score"),
     [
-        ("8577.5298", record(8577.5298, "numeric_exact"), 1.0),
-        ("8,577.5298", record(8577.5298, "numeric_exact"), 1.0),
-        ("8577.53", record(8577.5298, "numeric_exact"), 1.0),  # within 1e-6 relative
-        ("8577.6", record(8577.5298, "numeric_exact"), 0.0),
-        ("38.42%", record(38.42, "numeric_exact"), 1.0),
-        ("38.42%", record(0.3842, "numeric_exact"), 1.0),
+        ("4321.9876", record(4321.9876, "numeric_exact"), 1.0),
+        ("4,321.9876", record(4321.9876, "numeric_exact"), 1.0),
+        ("4321.988", record(4321.9876, "numeric_exact"), 1.0),  # within 1e-6 relative
+        ("4322.1", record(4321.9876, "numeric_exact"), 0.0),
+        ("12.34%", record(12.34, "numeric_exact"), 1.0),
+        ("12.34%", record(0.1234, "numeric_exact"), 1.0),
         ("$5", record(5, "numeric_exact"), 1.0),
         ("five", record(5, "numeric_exact"), 0.0),
         ("nan", record(5, "numeric_exact"), 0.0),
@@ -43,21 +43,21 @@ def record(answer: Any, kind: str, **more: Any) -> dict[str, Any]:
         ("10.0", record(10, "numeric_approximate"), 1.0),
         ("unknown", record(10, "numeric_approximate"), 0.0),
         ("1", record(0, "numeric_approximate"), 0.5),
-        (" são  paulo. ", record("São Paulo", "string_exact"), 1.0),
-        ("Rio", record("São Paulo", "string_exact"), 0.0),
-        ("2013", record("2013", "string_exact"), 1.0),
-        ("2020, the Northwest", record("Northwest, 2020", "string_approximate"), 1.0),
-        ("Northwest, 2021", record("Northwest, 2020", "string_approximate"), 0.0),
-        ("Northwest, never 2020", record("Northwest, 2020", "string_approximate"), 0.0),
+        (" são  tomé. ", record("São Tomé", "string_exact"), 1.0),
+        ("Rio", record("São Tomé", "string_exact"), 0.0),
+        ("1913", record("1913", "string_exact"), 1.0),
+        ("1999, the Southeast", record("Southeast, 1999", "string_approximate"), 1.0),
+        ("Southeast, 1998", record("Southeast, 1999", "string_approximate"), 0.0),
+        ("Southeast, never 1999", record("Southeast, 1999", "string_approximate"), 0.0),
         ("['b', 'a']", record(["a", "b"], "list_exact"), 1.0),
         ("a, b", record(["a", "b"], "list_exact"), 1.0),
         ("a", record(["a", "b"], "list_exact"), 0.0),
         ("[a, b, c]", record(["a", "b"], "list_exact"), 0.0),
-        ("[2003, 2011]", record([2003, 2011], "list_exact"), 1.0),
+        ("[1903, 1911]", record([1903, 1911], "list_exact"), 1.0),
         ("a, a", record(["a", "b"], "list_exact"), 0.0),
         ("[1.005, 9]", record([1.0, 2.0], "list_approximate"), 0.5),
         ("", record([1.0], "list_approximate"), 0.0),
-        ("wollaston beach", record("Wollaston Beach", "numeric_exact"), 1.0),  # mistyped gold
+        ("pebble beach", record("Pebble Beach", "numeric_exact"), 1.0),  # mistyped gold
         ("b", record("a", "string_exact", accepted_answers=["b"]), 1.0),
     ],
 )
