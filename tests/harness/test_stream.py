@@ -316,7 +316,7 @@ class TestSetup:
             ({"run": {"order": "random"}}, "run.order"),
             ({"run": {"tasks": 0}}, "run.tasks"),
             ({"run": {"tasks": 7}}, "run.tasks is 7, but toy has 6"),
-            ({"host": {"max_attempts": 0}}, "max_attempts must be 1"),
+            ({"host": {"max_attempts": 0}}, "max_attempts"),
             ({"models": scripted("orakel")}, "oracle"),
             ({"run": {"name": "../../etc"}}, "run.name"),
         ],
