@@ -52,7 +52,7 @@ def test_every_subcommand_has_help(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "method=metagtp", "models=scripted"), "Unknown method 'metagtp'. Did you mean metagpt"),
+        (("run", "method=metagtp", "models=scripted"), "Unknown method 'metagtp'. Did you mean metagpt or metagpt_pool?"),
         (("run", "run.sed=1", "models=scripted"), "Unknown key run.sed. Did you mean seed?"),
         (("run", "run.tasks=abc", "models=scripted"), "run.tasks: Value 'abc' of type 'str' could not be converted to Integer."),
         (("run", "env.source=official", "models=scripted"), "make data-alfworld"),

@@ -87,7 +87,7 @@ def test_identity_leaves_out_fields_that_say_so() -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["method=metagtp"], "Unknown method 'metagtp'. Did you mean metagpt"),
+        (["method=metagtp"], r"Unknown method 'metagtp'\. Did you mean metagpt or metagpt_pool\?"),
         (["experiment=dmo"], "Unknown experiment 'dmo'. Did you mean demo"),
         (["mothod=none"], "Unknown key mothod. Did you mean method"),
         (["method=none,metagpt"], "Ambiguous value"),

@@ -309,14 +309,14 @@ class TestSetup:
     @pytest.mark.parametrize(
         ("groups", "message"),
         [
-            ({"method": {"name": "metagtp"}}, "Unknown method 'metagtp'.*Did you mean metagpt"),
+            ({"method": {"name": "metagtp"}}, r"Unknown method 'metagtp'\. Did you mean metagpt or metagpt_pool\?"),
             ({"env": {"max_step": 3}}, r"Unknown key env\.max_step.*Did you mean max_steps"),
             ({"env": {"max_steps": "many"}}, r"env\.max_steps.*many"),
             ({"run": {"limits": {"task": {"callz": 3}}}}, r"run\.limits\.task\.callz.*calls"),
             ({"run": {"order": "random"}}, "run.order"),
             ({"run": {"tasks": 0}}, "run.tasks"),
             ({"run": {"tasks": 7}}, "run.tasks is 7, but toy has 6"),
-            ({"host": {"max_attempts": 0}}, "max_attempts"),
+            ({"host": {"max_attempts": 0}}, "max_attempts is 0; it must be a number, 1 or more"),
             ({"models": scripted("orakel")}, "oracle"),
             ({"run": {"name": "../../etc"}}, "run.name"),
         ],
