@@ -1,4 +1,5 @@
 # `make help` lists what there is. Everything is installed into .venv inside the checkout.
+UPGRADE ?= --upgrade
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -70,9 +71,12 @@ format: install ## mend what the linter and the formatter can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: ## resolve requirements/lock.txt anew (needs uv)
-	uv pip compile pyproject.toml --extra alfworld --extra docker --extra dev --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" --upgrade -o requirements/lock.txt
+COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+  --custom-compile-command "make lock"
+BASE_EXTRAS = --extra alfworld --extra docker --extra office --extra dev
+lock: ## resolve requirements/*.txt anew (needs uv); UPGRADE= keeps the versions that still fit
+	$(COMPILE) $(BASE_EXTRAS) --extra webarena $(UPGRADE) -o requirements/webarena.txt
+	$(COMPILE) $(BASE_EXTRAS) --constraint requirements/webarena.txt -o requirements/lock.txt
 
 clean: ## remove the environment and caches, keep results
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
