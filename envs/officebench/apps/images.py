@@ -1,0 +1,31 @@
+"""The ocr app: tesseract reads what pillow can open."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from .programs import reason, run
+from .workspace import Refused, Workspace
+
+
+def recognize_file(space: Workspace, arguments: Mapping[str, Any]) -> str:
+    from PIL import Image
+
+    path = space.existing(arguments, "file_path")
+    content = io.BytesIO()
+    try:
+        with Image.open(path) as image:
+            # what is transparent is white, as on paper
+            flat = image.convert("RGBA")
+            paper = Image.new("RGBA", flat.size, "white")
+            paper.alpha_composite(flat)
+            paper.convert("RGB").save(content, format="PPM")
+    except Exception as error:
+        raise Refused(f"{space.shown(path)} cannot be read as an image ({type(error).__name__}).") from error
+    done = run(["tesseract", "stdin", "stdout", "-l", "eng"], stdin=content.getvalue())
+    if done.returncode != 0:
+        raise Refused(f"The text in {space.shown(path)} cannot be recognised: {reason(done)}.")
+    found = done.stdout.decode("utf-8", "replace").replace("\f", "").strip()
+    return f"The text in {space.shown(path)}:\n{found}" if found else f"No text was recognised in {space.shown(path)}."
