@@ -53,6 +53,11 @@ def pdf_text(path: Path | str) -> str:
     return "".join(page.extract_text() for page in PdfReader(path).pages)
 
 
+def plain_text(path: Path | str) -> str:
+    """A txt or ics file as it is."""
+    return Path(path).read_text(encoding="utf-8")
+
+
 def _decoded(part: Message, strict: bool) -> str:
     payload = part.get_payload(decode=True)
     charset = part.get_content_charset()
@@ -136,3 +141,12 @@ def calendar_text(path: Path | str) -> str:
         lines += [f"Description: {event.get('description')}", f"Location: {event.get('location')}"]
         parts.append("\n".join(lines) + "\n" + RULE)
     return "".join(parts).strip()
+
+
+def read_as(kind: str, path: Path | str) -> str:
+    """The text form of a file by the official `doc_type`: xlsx, doc, docx, pdf, txt or ics. Raises ValueError for others."""
+    readers = {"xlsx": workbook_text, "doc": document_text, "docx": document_text, "pdf": pdf_text}
+    readers |= {"txt": plain_text, "ics": plain_text}
+    if kind not in readers:
+        raise ValueError(f"There is no reader for files of the kind {kind!r}; known are {', '.join(readers)}.")
+    return readers[kind](path)

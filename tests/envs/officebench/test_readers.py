@@ -138,3 +138,14 @@ class TestMail:
 
     def test_a_mailbox_that_is_empty_or_missing_says_so(self, tmp_path: Path) -> None:
         assert readers.mailbox_text(tmp_path) == readers.mailbox_text(tmp_path / "nobody") == "No emails found."
+
+
+@pytest.mark.parametrize("kind", ["txt", "ics"])
+def test_text_and_calendar_files_are_read_as_they_are(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "f").write_text("x,é\n", encoding="utf-8")
+    assert readers.read_as(kind, tmp_path / "f") == "x,é\n"
+
+
+def test_an_unknown_kind_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="kind 'odt'; known are xlsx, doc, docx, pdf, txt, ics\\.$"):
+        readers.read_as("odt", tmp_path / "f")
