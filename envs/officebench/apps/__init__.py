@@ -11,8 +11,9 @@ from pathlib import Path
 
 WORKSPACE = "/testbed"
 HOME = "/opt/officebench"
-# what the apps and readers import, with what these import; lxml and pillow are compiled and so come with the image
+# what the apps and readers import, with what these import
 LIBRARIES = ("docx", "openpyxl", "et_xmlfile", "icalendar", "dateutil", "six", "tzdata", "typing_extensions", "pypdf")
+COMPILED = ("lxml", "PIL")  # for one interpreter, so that the image has its own
 # Debian's LibreOffice keeps its registry outside of /usr, and does not start without it
 _OFFICE_SETTINGS = Path("/etc/libreoffice")
 

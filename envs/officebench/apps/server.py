@@ -7,7 +7,7 @@ Start it with `apps.command()` through `Sandbox.channel`, after mounting `apps.m
 `Channel.ask(json.dumps(request), timeout=10)`. There is no time limit in here: on ChannelTimeout the channel has killed the
 process and its children; open a new one and go on. Between requests nothing is kept but the current folder (`cd`), which is the
 workspace again after a new start; files are all that counts. A request that is no such JSON is answered too (ok false), so that
-only a process that was killed leaves ChannelClosed.
+ChannelClosed means that the process was killed, or at once (code 1) that its Python lacks the libraries that the text names.
 
 What libraries print never reaches the channel, and programs that the apps start inherit none of it.
 """
@@ -16,6 +16,8 @@ import json
 import os
 import sys
 import types
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -47,9 +49,10 @@ def _take_streams() -> tuple[int, int]:
 
 
 def main(root: str) -> None:
-    from importlib import import_module
-
     package = _package()
+    apps = import_module(package)
+    if missing := [name for name in (*apps.LIBRARIES, *apps.COMPILED) if find_spec(name) is None]:
+        sys.exit(f"The sandbox's Python ({sys.executable}) lacks {', '.join(missing)}: pip install 'memarena[office]'.")
     perform = import_module(f"{package}.dispatch").perform
     space = import_module(f"{package}.workspace").Workspace(Path(root))
     os.chdir(root)

@@ -4,6 +4,7 @@ Cells are typed as in the official app: text that reads as a Python number or bo
 quotes, all else as text ("007", "1e" and dates stay text; a text that begins with = is a formula). Where the official app fails
 or loses the value, this one does what was asked: "1,000" and "Smith, John" are stored as text (it refuses what reads as a tuple),
 1 and True are stored (it writes an empty cell), None empties the cell (it leaves it), "a # b" stays whole (it drops a comment).
+An emptied cell stays part of the sheet, so that the sheet's text still names it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def set_cell(space: Workspace, arguments: Mapping[str, Any]) -> str:
 
 
 def delete_cell(space: Workspace, arguments: Mapping[str, Any]) -> str:
-    path = _write(space, arguments, None)
+    path = _write(space, arguments, "")
     return f"Successfully emptied cell ({arguments['row_idx']}, {arguments['column_idx']}) of {space.shown(path)}."
 
 
@@ -52,11 +53,11 @@ def create_new_file(space: Workspace, arguments: Mapping[str, Any]) -> str:
     return f"Successfully created the workbook {space.shown(path)}."
 
 
-def cell_value(given: object) -> str | int | float | bool | None:
-    """What a cell holds after `given` was written to it."""
+def cell_value(given: object) -> str | int | float | bool:
+    """What is written to a cell for `given`; the empty text is read back as an empty cell."""
     text = str(given)
     if text == "None":
-        return None
+        return ""
     if "#" in text:  # Python would take it for a comment
         return text
     try:
@@ -68,7 +69,7 @@ def cell_value(given: object) -> str | int | float | bool | None:
     return value if isinstance(value, str | int) else text
 
 
-def _write(space: Workspace, arguments: Mapping[str, Any], value: str | int | float | None) -> Path:
+def _write(space: Workspace, arguments: Mapping[str, Any], value: str | int | float) -> Path:
     import openpyxl
     from openpyxl.utils.exceptions import IllegalCharacterError
 

@@ -6,6 +6,7 @@ folder is the workspace (the official one is the root of the file system, where 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -44,7 +45,7 @@ def command(space: Workspace, arguments: Mapping[str, Any]) -> str:
         output.seek(0)
         shown = output.read(KEPT).decode("utf-8", "replace").strip().replace(root, WORKSPACE)
         if moves and os.path.isfile(after):
-            with open(after, encoding="utf-8") as file:
+            with open(after, encoding="utf-8") as file, contextlib.suppress(OSError):  # it may have removed where it went
                 os.chdir(file.read().rstrip("\n"))
     if done.returncode != 0:
         raise Refused(f"{shown}\nThe command ended with code {done.returncode}.".strip())
