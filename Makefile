@@ -7,7 +7,7 @@ TASKS ?= 3
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh data-kramabench bench lint format lock clean
+.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh data-kramabench setup-webarena bench lint format lock clean
 
 help: ## show this help
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -57,6 +57,12 @@ data-bbeh: install ## download BBEH-mini and tell its categories
 
 data-kramabench: install ## download KramaBench: questions and data files of six domains
 	$(BIN)/python scripts/data_kramabench.py
+
+setup-webarena: $(VENV)/.webarena ## install BrowserGym, a browser, NLTK's data and MiniWoB++'s pages
+	$(BIN)/python scripts/setup_webarena.py
+$(VENV)/.webarena: $(VENV)/.installed requirements/webarena.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/webarena.txt
+	@touch $@
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench

@@ -3,5 +3,7 @@
 CATALOGUE: dict[str, str] = {
     "alfworld": "envs.alfworld.adapter:AlfWorld",
     "bbeh": "envs.bbeh.adapter:Bbeh",
+    "officebench": "envs.officebench.adapter:OfficeBench",
     "kramabench": "envs.kramabench.adapter:KramaBench",
+    "miniwob": "envs.miniwob.adapter:MiniWob",
 }

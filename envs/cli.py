@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import sys
 import time
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.contracts import Environment, Session, Task
+from harness.contracts import Environment, Guided, Session, Task
 from harness.errors import ConfigError, MemArenaError, SetupError
 from harness.seeds import case_seed
 
@@ -183,17 +184,29 @@ def _score(environment: Environment, tasks: Sequence[Task], arguments: argparse.
 
 
 def _attempt(environment: Environment, task: Task, seed: int, *, oracle: bool) -> tuple[float, bool]:
-    actions = environment.oracle(task) if oracle else None
-    if oracle and actions is None:
-        raise ConfigError(f"There is no oracle for task {task.index} ({task.task_id}).")
     with environment.open(task, case_seed(seed, task.index)) as session:
-        for action in (actions if actions is not None else [session.noop_action] * environment.max_steps)[
-            : environment.max_steps
-        ]:
+        actions = _solution(environment, task, session) if oracle else _idle(environment, task, session)
+        for action in itertools.islice(actions, environment.max_steps):
             if session.step(session.normalise(action)).done:
                 break
         outcome = session.outcome()
     return outcome.score, outcome.success
+
+
+def _solution(environment: Environment, task: Task, session: Session) -> Iterator[str]:
+    """The stored solution: the environment's list, else what the session proposes from step to step."""
+    actions = environment.oracle(task)
+    if actions is not None:
+        return iter(actions)
+    if not isinstance(session, Guided) or session.oracle_action() is None:
+        raise ConfigError(f"There is no oracle for task {task.index} ({task.task_id}).")
+    return iter(session.oracle_action, None)
+
+
+def _idle(environment: Environment, task: Task, session: Session) -> Sequence[str]:
+    """What an agent does that does nothing: the adapter's `idle(task)` where it has one, else the no-op to the last step."""
+    own: Callable[[Task], Sequence[str]] | None = getattr(environment, "idle", None)
+    return own(task) if own is not None else [session.noop_action] * environment.max_steps
 
 
 def _play(environment: Environment, task: Task, seed: int) -> None:

@@ -9,6 +9,7 @@ from harness.contracts import (
     ActionMode,
     Evidence,
     Guidance,
+    Guided,
     Judged,
     Member,
     Memory,
@@ -97,6 +98,10 @@ class RecordedSession:
 
     def observe(self, keys: Sequence[tuple[str, str]]) -> tuple[Evidence, ...] | None:
         return self._session.observe(keys)
+
+    def oracle_action(self) -> str | None:
+        """The next action of the stored solution, for test doubles (see `harness.contracts.Guided`)."""
+        return self._session.oracle_action() if isinstance(self._session, Guided) else None
 
     def record(self, kind: str, content: Mapping[str, Any]) -> None:
         self._log(kind, content)

@@ -160,7 +160,13 @@ class Stream:
             log = partial(self.store.log, position)
             session = RecordedSession(task, inner, memory, self.limits, log, environment.max_steps)
             stage = self._stage = Stage(cell, self.limits, log, task, seed, session)
-            info = TaskInfo(task, seed, oracle=partial(environment.oracle, task), choices=lambda: stage.session.choices)
+            info = TaskInfo(
+                task,
+                seed,
+                oracle=partial(environment.oracle, task),
+                choices=lambda: stage.session.choices,
+                guide=lambda: stage.session.oracle_action(),
+            )
             with self.gateway.task(info, position=position, sink=self.store, step=lambda: stage.session.steps) as models:
                 self._models.task = stage.models = models
                 hand_over(inner, models)

@@ -16,6 +16,7 @@ from harness.contracts import Problem
 SETUP = "make setup-webarena"
 REVISION = "1117"  # of the Chromium that playwright 1.44 looks for
 _BINARY = Path(f"chromium-{REVISION}") / "chrome-linux" / "chrome"
+BINARY_IN_CACHE = Path("browsers") / _BINARY
 _PACKAGES = ("browsergym-core", "browsergym-webarena", "browsergym-miniwob", "playwright")
 
 

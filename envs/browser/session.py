@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 
 from envs.browser.actions import normalise
 from envs.browser.client import Browser
@@ -57,7 +58,8 @@ class BrowserSession:
     """A task in play. The reward is the benchmark's; an action that could not be carried out gets −1 and its error.
 
     `names` are the known actions and `description` BrowserGym's text on them; `budget` is `env.observation_tokens`; `oracle` is a
-    script that solves the task, where there is one. `facts` describe the task for retrieval.
+    script that solves the task, where there is one. `facts` describe the task for retrieval. `aliases` maps addresses of this
+    machine (a folder, a port) to what is shown in their place, so that a prompt is the same on every machine.
     """
 
     action_mode: ActionMode = "block"
@@ -75,21 +77,33 @@ class BrowserSession:
         facts: frozenset[str],
         budget: int | None,
         oracle: Script | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
+        self._aliases = dict(aliases or {})
         self._browser, self._page, self._names, self._budget = browser, page, names, budget
         self._steps = self._refused = self._cuts = self._cut_tokens = self._dialogs = self._evaluator_errors = 0
         self._reward, self._done = 0.0, False
         self._oracle = oracle
         self._script: Generator[str, Page, None] | None = None
         self._proposed: str | None = None
-        self.observation = f"Your task: {page.goal}\n{self._view(page)}"
+        self.observation = f"Your task: {self._shown(page.goal)}\n{self._view(page)}"
         self.instructions = f"{RULES}\n\n{description.strip()}"
         self.facts = facts
 
     def _view(self, page: Page) -> str:
-        text, cut = view(page, self._budget)
+        text, cut = view(replace(page, tree=self._shown(page.tree)), self._budget)
         self._cuts, self._cut_tokens = self._cuts + bool(cut), self._cut_tokens + cut
+        return self._shown(text)
+
+    def _shown(self, text: str) -> str:
+        for real, alias in self._aliases.items():
+            text = text.replace(real, alias)
         return text
+
+    def _real(self, action: str) -> str:
+        for real, alias in self._aliases.items():
+            action = action.replace(alias, real)
+        return action
 
     def normalise(self, text: str) -> str:
         return normalise(text, self._names)
@@ -98,7 +112,7 @@ class BrowserSession:
         """Carry out one action. Raises EnvironmentCrashed where browser or site fail, RuntimeError after the end."""
         if self._done:
             raise RuntimeError("The episode is over: no further step is possible.")
-        page = self._browser.step(action)
+        page = self._browser.step(self._real(action))
         self.examine(page)
         self._advance(action, page)
         self._page, self._steps = page, self._steps + 1
@@ -107,8 +121,8 @@ class BrowserSession:
         self._dialogs += len(page.dialogs)
         self._evaluator_errors += bool(page.evaluator_error)
         at = (self._steps, 0)
-        evidence = (Evidence(("page", "url"), page.url, TIER_ENVIRONMENT, "browser", at),)
-        error = " ".join(page.error.split())[:_LONGEST_ERROR] or None
+        evidence = (Evidence(("page", "url"), self._shown(page.url), TIER_ENVIRONMENT, "browser", at),)
+        error = self._shown(" ".join(page.error.split()))[:_LONGEST_ERROR] or None
         return StepResult(
             self._view(page),
             reward=-1.0 if error else page.reward,
@@ -124,17 +138,22 @@ class BrowserSession:
         """The next action of the task's script for the page as it is; None after its end, and where there is no script."""
         if self._oracle is not None and self._script is None:
             self._script = self._oracle(self._page)
-            self._proposed = next(self._script, None)
+            self._proposed = self._proposal(None)
         return self._proposed
 
     def _advance(self, action: str, page: Page) -> None:
         """The script goes on when its action was carried out; after another one it proposes the same again."""
         if self._script is None or action != self._proposed:
             return
+        self._proposed = self._proposal(page)
+
+    def _proposal(self, page: Page | None) -> str | None:
+        """None at the script's end, which also comes where the agents have gone astray and it does not find what it needs."""
+        assert self._script is not None
         try:
-            self._proposed = self._script.send(page)
-        except StopIteration:
-            self._proposed = None
+            return next(self._script) if page is None else self._script.send(page)
+        except (StopIteration, LookupError, ValueError, RuntimeError):
+            return None
 
     def observe(self, keys: Sequence[tuple[str, str]]) -> tuple[Evidence, ...] | None:
         """None: looking again at a page is an action of the agents'."""

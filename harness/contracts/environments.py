@@ -56,6 +56,14 @@ class Judged(Protocol):
     def use_models(self, models: Models) -> None: ...
 
 
+@runtime_checkable
+class Guided(Protocol):
+    """A session that knows a solution step by step, where actions cannot be listed beforehand: they name what is on the page."""
+
+    def oracle_action(self) -> str | None:
+        """The next action of the solution for the world as it stands; None after its end, and where there is none. Pure."""
+
+
 class Environment(Protocol):
     """A benchmark. Constructed with an instance of its `Config` dataclass; construction spends nothing and reads little.
 
@@ -85,4 +93,4 @@ class Environment(Protocol):
         """A fresh world for `task`. Raises EnvironmentCrashed where the engine fails."""
 
     def oracle(self, task: Task) -> Sequence[str] | None:
-        """Actions that solve `task`, or None where no oracle exists."""
+        """Actions that solve `task`; None where no oracle exists or only a session knows them (see `Guided`)."""

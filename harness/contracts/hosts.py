@@ -79,10 +79,12 @@ class Host(Protocol):
 class TaskInfo:
     """What the stream tells a model back-end about the task in play; only test doubles look at it.
 
-    `oracle` returns the solving actions (None where there is no oracle); `choices` the admissible actions at this moment.
+    `oracle` returns the solving actions (None where there is no oracle); `choices` the admissible actions at this moment;
+    `guide` the next solving action of a session that is `Guided`, else None.
     """
 
     task: Task
     seed: int
     oracle: Callable[[], Sequence[str] | None]
     choices: Callable[[], tuple[str, ...] | None]
+    guide: Callable[[], str | None] = lambda: None

@@ -66,12 +66,18 @@ class OraclePolicy(_Base):
     def __init__(self, options: dict[str, Any], seed: int) -> None:
         super().__init__(options, seed)
         self._actions: Sequence[str] | None = None
+        self._guided = False
 
     def start_task(self, info: TaskInfo) -> None:
         super().start_task(info)
-        self._actions = None
+        self._actions, self._guided = None, False
 
     def act(self, request: Request) -> str:
+        if self.info is not None and (action := self.info.guide()) is not None:
+            self._guided = True
+            return action
+        if self._guided:
+            return self.harmless(request)
         if self._actions is None:
             assert self.info is not None  # the gateway starts a task before its first call
             self._actions = self.info.oracle()
