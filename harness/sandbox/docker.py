@@ -21,6 +21,7 @@ from typing import Any
 from harness.contracts import Problem
 from harness.errors import SetupError
 from harness.sandbox.base import Channel, ChannelClosed, ChannelTimeout, Completed, Image, Kind, Plan, Sandbox, SandboxError
+from harness.sandbox.marks import alive, process_mark
 
 LABEL = "memarena.owner"
 PROCESS_LABEL = "memarena.process"
@@ -28,28 +29,11 @@ USER = "65534:65534"
 _ENGINE = "starting Docker or Podman (DOCKER_HOST names its socket), or choosing sandbox=bubblewrap"
 
 
-def process_mark() -> str:
-    """What tells this process from all others of this machine: its id and its start time in clock ticks since boot."""
-    return f"{os.getpid()}-{_started(os.getpid())}"
-
-
-def _started(pid: int) -> str | None:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
-
-
-def _alive(mark: str) -> bool:
-    pid, _, started = mark.partition("-")
-    return pid.isdigit() and _started(int(pid)) == started
-
-
 def reap(client: Any) -> int:
     """Remove the containers of processes that are gone; how many there were."""
     count = 0
     for container in client.containers.list(all=True, filters={"label": PROCESS_LABEL}):
-        if not _alive(container.labels.get(PROCESS_LABEL, "")):
+        if not alive(container.labels.get(PROCESS_LABEL, "")):
             with contextlib.suppress(Exception):
                 container.remove(force=True)
                 count += 1

@@ -1,0 +1,43 @@
+"""Which process owns a container or a folder, and whether it still runs: what a killed process left behind can be removed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def process_mark() -> str:
+    """What tells this process from all others of this machine: its id and its start time in clock ticks since boot."""
+    return f"{os.getpid()}-{_started(os.getpid())}"
+
+
+def _started(pid: int) -> str | None:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+def alive(mark: str) -> bool:
+    """Whether the process of `mark` still runs."""
+    pid, _, started = mark.partition("-")
+    return pid.isdigit() and _started(int(pid)) == started
+
+
+@contextlib.contextmanager
+def marked_folder(prefix: str) -> Iterator[Path]:
+    """A new folder in the temporary directory, removed at the end; first removes those of `prefix` whose process is gone."""
+    root = Path(tempfile.gettempdir())
+    for old in root.glob(f"{prefix}-*"):
+        pid, _, rest = old.name.removeprefix(f"{prefix}-").partition("-")
+        if not alive(f"{pid}-{rest.partition('-')[0]}"):
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-{process_mark()}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
