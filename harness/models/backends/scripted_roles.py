@@ -128,7 +128,26 @@ def _verdict(prompt: str, number: int) -> str:
     return "OK" if number % 2 else "REPLAN: too many places were visited twice."
 
 
+# --- environments -----------------------------------------------------------------------------------------------------
+# the lines of WebArena's two judging prompts that are compared, and what their judge says then or else
+_JUDGED = (
+    ("reference answer: ", "student answer: ", "correct", "incorrect"),
+    ("actual unachievable reason: ", "reported unachievable reason: ", "same", "different"),
+)
+
+
+def _judge(prompt: str, number: int) -> str:
+    """A strict teacher: the answer must hold the reference word for word. Other judging prompts get a score."""
+    lines = prompt.lower().splitlines()
+    for wanted, given, right, wrong in _JUDGED:
+        found = [next((line[len(mark) :] for line in lines if line.startswith(mark)), None) for mark in (wanted, given)]
+        if found[0] is not None and found[1] is not None:
+            return right if found[0].strip(" .") in found[1] else wrong
+    return "Score: 1"
+
+
 WRITERS: tuple[tuple[str, Writer], ...] = (
+    ("env.judge", _judge),
     ("host.dylan.ranker", _order),
     ("host.dylan.critic", _opinion),
     ("host.dylan_original.ranker", _best_two),
