@@ -6,4 +6,5 @@ CATALOGUE: dict[str, str] = {
     "officebench": "envs.officebench.adapter:OfficeBench",
     "kramabench": "envs.kramabench.adapter:KramaBench",
     "miniwob": "envs.miniwob.adapter:MiniWob",
+    "webarena": "envs.webarena.adapter:WebArena",
 }

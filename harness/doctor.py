@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from harness.compose import compose_one, conf_dir
-from harness.contracts import Environment, Problem
+from harness.contracts import Environment, Probed, Problem
 from harness.errors import MemArenaError
 from harness.registry import environments, hosts, methods
 
@@ -87,7 +87,10 @@ def _needed(overrides: Sequence[str]) -> Iterator[Finding]:
 
     cell = Cell.build(*compose_one(overrides))
     choices = cell.config.choices
-    yield from _problems(f"env {choices['env']}", cell.environment.check(), _provenance(cell.environment))
+    problems = cell.environment.check()
+    if not problems and isinstance(cell.environment, Probed):
+        problems = cell.environment.probe()
+    yield from _problems(f"env {choices['env']}", problems, _provenance(cell.environment))
     gateway = gateway_of(cell, directory_of(cell))
     yield from _problems(f"models {choices['models']}", gateway.check(), cell.config.models.label)
 

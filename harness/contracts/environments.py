@@ -64,6 +64,14 @@ class Guided(Protocol):
         """The next action of the solution for the world as it stands; None after its end, and where there is none. Pure."""
 
 
+@runtime_checkable
+class Probed(Protocol):
+    """An environment that can try out what `check` only looks at (a login, say); `memarena doctor` has it do so."""
+
+    def probe(self) -> list[Problem]:
+        """What does not work; called where `check` found nothing. May take a minute, raises nothing."""
+
+
 class Environment(Protocol):
     """A benchmark. Constructed with an instance of its `Config` dataclass; construction spends nothing and reads little.
 
