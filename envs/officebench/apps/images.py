@@ -17,11 +17,12 @@ def recognize_file(space: Workspace, arguments: Mapping[str, Any]) -> str:
     content = io.BytesIO()
     try:
         with Image.open(path) as image:
+            clear = "A" in image.getbands() or "transparency" in image.info
+            flat = image.convert("RGBA" if clear else "RGB")
             # what is transparent is white, as on paper
-            flat = image.convert("RGBA")
-            paper = Image.new("RGBA", flat.size, "white")
-            paper.alpha_composite(flat)
-            paper.convert("RGB").save(content, format="PPM")
+            paper = Image.new("RGB", flat.size, "white")
+            paper.paste(flat, mask=flat.getchannel("A") if clear else None)
+            paper.save(content, format="PPM")
     except Exception as error:
         raise Refused(f"{space.shown(path)} cannot be read as an image ({type(error).__name__}).") from error
     done = run(["tesseract", "stdin", "stdout", "-l", "eng"], stdin=content.getvalue())

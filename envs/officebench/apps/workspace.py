@@ -46,16 +46,16 @@ class Workspace:
         path = self.path(arguments, name)
         if path.is_dir():
             raise Refused(f"{self.shown(path)} is a folder, not a file.")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Refused(f"The folder {self.shown(path.parent)} cannot be made: {error.strerror}.") from error
+        self.folder(path.parent)
         return path
 
-    def folder(self, *parts: str) -> Path:
-        """A folder of the workspace, made where it is missing."""
+    def folder(self, *parts: str | Path) -> Path:
+        """A folder of the workspace, made where it is missing. Raises Refused where a file has its name."""
         path = self.root.joinpath(*parts)
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"The folder {self.shown(path)} cannot be made: {error.strerror}.") from error
         return path
 
     def shown(self, path: Path) -> str:

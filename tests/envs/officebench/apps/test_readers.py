@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envs.officebench import readers
-from tests.envs.officebench import made
+from tests.envs.officebench.apps import made
 
 
 def test_a_workbook_is_cells_by_number_with_a_tab_behind_each_and_a_line_per_row(tmp_path: Path) -> None:

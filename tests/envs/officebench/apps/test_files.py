@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from envs.officebench.apps.sheets import cell_value
-from tests.envs.officebench import made
-from tests.envs.officebench.conftest import Act
+from tests.envs.officebench.apps import made
+from tests.envs.officebench.apps.conftest import Act
 
 
 class TestPaths:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from envs.officebench.apps import command
-from tests.envs.officebench import made
+from tests.envs.officebench.apps import made
 
 Ask = Callable[[str], dict[str, Any]]
 

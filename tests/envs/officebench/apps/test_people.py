@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.envs.officebench import made
-from tests.envs.officebench.conftest import Act
+from tests.envs.officebench.apps import made
+from tests.envs.officebench.apps.conftest import Act
 
 RULE = "-" * 50
 MEETING = {"user": "Ann", "summary": 'Plan; "A, B" / C', "time_start": "2024-05-01 09:00:00", "time_end": "2024-05-01 10:00:00"}
@@ -156,3 +156,9 @@ class TestEmail:
     ) -> None:
         assert act("email.send_email", **{**LUNCH, **changed}) == f"! {message}"
         assert not list(testbed.rglob("*.eml"))
+
+    def test_a_file_in_the_place_of_a_mailbox_is_said(self, act: Act, testbed: Path) -> None:
+        (testbed / "emails").mkdir()
+        (testbed / "emails/Ann").write_text("no folder")
+        said = act("email.list_emails", username="Ann")
+        assert said == "! The folder /testbed/emails/Ann cannot be made: File exists."

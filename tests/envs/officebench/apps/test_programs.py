@@ -9,8 +9,8 @@ import pytest
 
 from envs.officebench import readers
 from envs.officebench.apps.pdfs import paragraphs
-from tests.envs.officebench import made
-from tests.envs.officebench.conftest import Act
+from tests.envs.officebench.apps import made
+from tests.envs.officebench.apps.conftest import Act
 
 
 def needs(program: str) -> pytest.MarkDecorator:
