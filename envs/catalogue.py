@@ -7,4 +7,5 @@ CATALOGUE: dict[str, str] = {
     "kramabench": "envs.kramabench.adapter:KramaBench",
     "miniwob": "envs.miniwob.adapter:MiniWob",
     "webarena": "envs.webarena.adapter:WebArena",
+    "webarena_local": "envs.webarena_local.adapter:WebArenaLocal",
 }

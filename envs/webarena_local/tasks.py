@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any, cast
 
+from envs.webarena import dataset
 from envs.webarena_local.site.world import SITES
 from harness.contracts import Task
 
@@ -39,15 +41,5 @@ def with_addresses(config: Mapping[str, Any], urls: Mapping[str, str]) -> dict[s
 
 
 def task(config: Mapping[str, Any], index: int) -> Task:
-    """`family` is the intent template, of which most have several instances: what a memory can learn from."""
-    group = "+".join(config["sites"])
-    family = f"{group}-{config['intent_template_id']}"
-    return Task(
-        task_id=str(config["task_id"]),
-        index=index,
-        goal=str(config["intent"]),
-        key=f"{group}-{config['intent']}",
-        family=family,
-        group=group,
-        payload=config,
-    )
+    """As a task of env=webarena: `group` is its sites, `family` its intent template, of which most have several instances."""
+    return replace(dataset.task(config), task_id=f"webarena_local.{config['task_id']}", index=index)

@@ -15,6 +15,7 @@ ROLES = ("Guest", "Reporter", "Developer", "Maintainer", "Owner")
 
 
 @pages.get("/")
+@pages.get("/dashboard/projects")
 @members_only(LOGIN)
 def home() -> ResponseReturnValue:
     return render_template("gitlab/home.html", title="Projects", projects=world().projects)

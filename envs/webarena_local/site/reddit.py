@@ -15,7 +15,7 @@ USER = ACCOUNTS["reddit"][0]
 
 @pages.get("/")
 def home() -> ResponseReturnValue:
-    return render_template("reddit/home.html", title="Postmill", forums=world().forums())
+    return render_template("reddit/home.html", title="Postmill", forums=world().forums(), prefix="/f")
 
 
 @pages.route(LOGIN, methods=["GET", "POST"])
@@ -51,6 +51,12 @@ def comment(forum: str, number: int) -> ResponseReturnValue:
     if text:
         post.comments.append(Comment(USER, text))
     return redirect(post.path)
+
+
+@pages.get("/submit")
+@members_only(LOGIN)
+def choose_forum() -> ResponseReturnValue:
+    return render_template("reddit/home.html", title="Create submission", forums=world().forums(), prefix="/submit")
 
 
 @pages.route("/submit/<forum>", methods=["GET", "POST"])

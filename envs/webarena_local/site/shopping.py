@@ -75,6 +75,12 @@ def check_out() -> ResponseReturnValue:
     return render_template("shopping/success.html", title="Thank you for your purchase!", order=order)
 
 
+@pages.get("/customer/account/")
+@members_only(LOGIN)
+def account() -> ResponseReturnValue:
+    return render_template("shopping/account.html", title="My Account", customer=CUSTOMER, email=ACCOUNTS["shopping"][0])
+
+
 @pages.get("/sales/order/history/")
 @members_only(LOGIN)
 def history() -> ResponseReturnValue:
