@@ -7,7 +7,7 @@ TASKS ?= 3
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh data-kramabench setup-webarena bench lint format lock clean
+.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh data-kramabench data-officebench setup-webarena bench lint format lock clean
 
 help: ## show this help
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ setup-webarena: $(VENV)/.webarena ## install BrowserGym, a browser, NLTK's data 
 $(VENV)/.webarena: $(VENV)/.installed requirements/webarena.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/webarena.txt
 	@touch $@
+
+data-officebench: install ## download OfficeBench: 300 tasks with their files
+	$(BIN)/python scripts/data_officebench.py
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench

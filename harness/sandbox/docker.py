@@ -96,8 +96,9 @@ class DockerSandbox:
 
         for _ in range(10):
             with contextlib.suppress(DockerException):
-                self._container.exec_run(["sh", "-c", "kill -9 -1"], user=USER)
-                if self._container.exec_run(["true"], user=USER).exit_code == 0:
+                # all at once, so that nothing forks away from it; it fails where there was no room for it to start
+                killed = self._container.exec_run(["sh", "-c", "kill -9 -1"], user=USER).exit_code == 0
+                if killed and self._container.exec_run(["true"], user=USER).exit_code == 0:
                     return
             time.sleep(0.1)
         try:

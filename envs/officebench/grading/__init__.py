@@ -28,7 +28,7 @@ def grade(task: Task, workspace: Path, grader: str = "official") -> Outcome:
     results = [_holds(check, places, grader) for check in task.payload["evaluation"]]
     passed = bool(results) and all(results)
     metrics: dict[str, float | int | str | None] = {"grader": grader, "checks": len(results), "checks_passed": sum(results)}
-    metrics["first_failed"] = None if passed else _name(task.payload["evaluation"][results.index(False)])
+    metrics["first_failed"] = _name(task.payload["evaluation"][results.index(False)]) if False in results else None
     feedback = "The result passes all checks." if passed else "The result does not pass the checks."
     return Outcome(float(passed), passed, "completed" if passed else "failed", feedback, metrics)
 
