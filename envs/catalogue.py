@@ -7,5 +7,6 @@ CATALOGUE: dict[str, str] = {
     "kramabench": "envs.kramabench.adapter:KramaBench",
     "miniwob": "envs.miniwob.adapter:MiniWob",
     "webarena": "envs.webarena.adapter:WebArena",
+    "webarena_verified": "envs.webarena_verified.adapter:WebArenaVerified",
     "webarena_local": "envs.webarena_local.adapter:WebArenaLocal",
 }

@@ -94,7 +94,7 @@ class WebArena:
 
     # --- what is there ------------------------------------------------------------------------------------------------
     def check(self) -> list[Problem]:
-        """Packages, browser, data, addresses, sites, reset server, judge. Servers are asked all at once, for five seconds at most."""
+        """Packages, browser, data, addresses, sites, reset server, judge. All servers are asked at once, five seconds at most."""
         found = provision.problems(webarena=True)
         if dataset.path() is not None:
             found += self._judge_problems()
@@ -192,7 +192,7 @@ class WebArena:
             raise SetupError(
                 f"{task.task_id} is graded by a model, and env.judge is none.", "Set env.judge=gateway or env.fuzzy=false."
             )
-        self._reset_once()
+        self.reset_once()
         used = {site: self._addresses[site] for site in config["sites"]}
         with self._pool.borrow() as browser:
             names, description = browser.describe(SUBSETS)
@@ -223,7 +223,7 @@ class WebArena:
             session.examine(page)
             yield session
 
-    def _reset_once(self) -> None:
+    def reset_once(self) -> None:
         """Once a process, before its first task: see the configuration's `reset`."""
         if self._config.reset == "auto" and not self._was_reset:
             if "reset" not in self._addresses:

@@ -16,7 +16,6 @@ from harness.errors import SetupError
 PACKAGE, VERSION = "webarena-verified", "1.2.3"
 # the official total and the size of the published hard subset
 COUNTS = {"all": 812, "hard": 258}
-SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map")
 TASK_TYPES = ("retrieve", "navigate", "mutate")
 _FILES = {"all": "webarena-verified.json", "hard": "subsets/webarena-verified-hard.json"}
 
@@ -30,10 +29,12 @@ def folder() -> Path | None:
 
 
 class Dataset:
-    """Tasks of one subset. Raises SetupError where the package is missing or is not what it should be."""
+    """Tasks of one subset: of these numbers (empty: all), sites and types. Raises SetupError where the package is missing or is
+    not what it should be."""
 
-    def __init__(self, subset: str, sites: Sequence[str], task_types: Sequence[str]) -> None:
-        self._subset, self._sites, self._types = subset, frozenset(sites), frozenset(task_types)
+    def __init__(self, subset: str, numbers: Sequence[int], sites: Sequence[str], task_types: Sequence[str]) -> None:
+        self._subset, self._numbers = subset, frozenset(numbers)
+        self._sites, self._types = frozenset(sites), frozenset(task_types)
 
     def _read(self, subset: str) -> bytes:
         root = folder()
@@ -45,26 +46,28 @@ class Dataset:
             raise SetupError(f"{PACKAGE} has no {_FILES[subset]}.", f"Mend it with: pip install {PACKAGE}=={VERSION}.") from error
 
     @cached_property
-    def rows(self) -> tuple[tuple[int, dict[str, Any]], ...]:
-        """(official index, record) of the chosen tasks. The index counts all 812, whichever are chosen."""
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """Records of the chosen tasks by number."""
         every: list[dict[str, Any]] = json.loads(self._read("all"))
-        chosen = {int(row["task_id"]) for row in every}
         if self._subset != "all":
             chosen = set(map(int, json.loads(self._read(self._subset))["task_ids"]))
-        return tuple((index, row) for index, row in enumerate(every) if row["task_id"] in chosen and self._wanted(row))
+            every = [row for row in every if row["task_id"] in chosen]
+        return tuple(sorted(filter(self._wanted, every), key=lambda row: int(row["task_id"])))
 
     def _wanted(self, row: Mapping[str, Any]) -> bool:
-        """Whether a task needs none but the chosen sites and is of a chosen type."""
+        """Whether a task is chosen: by number, by sites (none but these) and by type."""
+        if self._numbers and row["task_id"] not in self._numbers:
+            return False
         return set(row["sites"]) <= self._sites and task_type(row) in self._types
 
     @cached_property
     def digest(self) -> str:
         """sha256 over the chosen records."""
-        return hashlib.sha256(json.dumps([row for _, row in self.rows], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.rows, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        return tuple(_task(row, index) for index, row in self.rows)
+        return tuple(map(_task, self.rows))
 
 
 def task_type(row: Mapping[str, Any]) -> str:
@@ -74,15 +77,15 @@ def task_type(row: Mapping[str, Any]) -> str:
     ).lower()
 
 
-def _task(row: Mapping[str, Any], index: int) -> Task:
-    """`family` is the intent template within its sites, as for env=webarena. The payload leaves out what the answer must be."""
-    group = "+".join(row["sites"])
+def _task(row: Mapping[str, Any]) -> Task:
+    """As a task of env=webarena; the payload leaves out what the answer must be."""
+    group = "+".join(sorted(row["sites"]))
     return Task(
-        task_id=str(row["task_id"]),
-        index=index,
+        task_id=f"webarena_verified.{row['task_id']}",
+        index=int(row["task_id"]),
         goal=str(row["intent"]),
         key=f"{group}-{row['intent']}",
-        family=f"{group}-{row['intent_template_id']}",
+        family=f"template-{row['intent_template_id']}",
         group=group,
         payload={"sites": tuple(row["sites"]), "start_urls": tuple(row["start_urls"]), "task_type": task_type(row)},
     )
