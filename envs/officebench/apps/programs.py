@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,9 @@ def run(command: Sequence[str], *, stdin: bytes = b"") -> subprocess.CompletedPr
     """Run to the end; the time limit is the sandbox's. Raises Refused where the program is not installed."""
     if shutil.which(command[0]) is None:
         raise Refused(f"The program {command[0]} is not installed here.")
-    return subprocess.run(command, input=stdin, capture_output=True, check=False)
+    # tesseract starts as many threads as the machine has processors, which get in each other's way on the sandbox's share of them
+    variables = {**os.environ, "OMP_THREAD_LIMIT": "1"}
+    return subprocess.run(command, input=stdin, capture_output=True, env=variables, check=False)
 
 
 def reason(done: subprocess.CompletedProcess[bytes]) -> str:
