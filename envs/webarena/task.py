@@ -6,6 +6,8 @@ failure. So a page that only members see is opened after each login: where it as
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from browsergym.core.task import AbstractBrowserTask
@@ -26,13 +28,41 @@ def check_logins(instance: Any) -> None:
 
     def checked(site: str, page: Any) -> None:
         try:
-            login(site=site, page=page)
+            with patient_pages(page.context):
+                login(site=site, page=page)
         except Exception as error:
             raise LoginFailed(f"login at {site}: {str(error).splitlines()[0]}") from error
         if site in MEMBERS:
             _look(instance.urls[site] + MEMBERS[site], site, page.context)
 
     instance.ui_login = checked
+
+
+@contextmanager
+def patient_pages(context: Any) -> Iterator[None]:
+    """Let pages that are opened in this block wait for their load before they close.
+
+    `ui_login` closes its page while the answer to the form still comes in, and Chromium sometimes drops a close that meets the
+    commit of a new document: Playwright would then wait for the end of the page for ever (one login in a hundred).
+    """
+    new_page = context.new_page
+
+    def opened() -> Any:
+        page = new_page()
+        close = page.close
+
+        def patient() -> None:
+            page.wait_for_load_state("load")
+            close()
+
+        page.close = patient
+        return page
+
+    context.new_page = opened
+    try:
+        yield
+    finally:
+        del context.new_page
 
 
 def _look(url: str, site: str, context: Any) -> None:

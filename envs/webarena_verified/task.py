@@ -12,6 +12,8 @@ from typing import Any
 from browsergym.core.task import AbstractBrowserTask
 from browsergym.webarena.instance import WebArenaInstance
 
+from envs.webarena.task import check_logins
+
 ANSWERS = ("assistant", "infeasible")
 
 
@@ -30,6 +32,7 @@ class VerifiedTask(AbstractBrowserTask):  # type: ignore[misc]
 
     def setup(self, page: Any) -> tuple[str, dict[str, Any]]:
         instance = WebArenaInstance()
+        check_logins(instance)
         for site in self._sites:
             instance.ui_login(site=site, page=page)
         for place, url in enumerate(self._start_urls):
