@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Collection
 from itertools import pairwise
 
@@ -85,7 +86,9 @@ def _after_string(text: str, at: int, quote: str) -> int:
 def _literal(source: str) -> bool:
     """Whether `source` is a call whose arguments are literals: what BrowserGym's parser can read."""
     try:
-        tree = ast.parse(source, mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a model's doubtful escapes are no concern of the user's
+            tree = ast.parse(source, mode="eval").body
         if not isinstance(tree, ast.Call):
             return False
         for part in [*tree.args, *(keyword.value for keyword in tree.keywords)]:

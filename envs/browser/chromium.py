@@ -21,13 +21,14 @@ class Watch:
         self.dialogs: list[tuple[str, str]] = []
         self.downloads: list[str] = []
         self.site_errors: list[tuple[str, str]] = []
+        self.pending: set[Any] = set()  # requests for whole pages (frames too) that nobody has answered yet
 
     def attach(self, context: Any) -> None:
         context.on("dialog", self._dialog)
         context.on("page", lambda page: page.on("download", self._download))
-        if self.sites:
-            context.on("response", self._response)
-            context.on("requestfailed", self._failed)
+        context.on("request", self._request)
+        context.on("response", self._response)
+        context.on("requestfailed", self._failed)
 
     def take(self) -> dict[str, Any]:
         """What was seen, and forget it."""
@@ -44,11 +45,17 @@ class Watch:
     def _download(self, download: Any) -> None:
         self.downloads.append(download.suggested_filename)
 
+    def _request(self, request: Any) -> None:
+        if request.is_navigation_request():
+            self.pending.add(request)
+
     def _response(self, response: Any) -> None:
+        self.pending.discard(response.request)
         if response.status >= 500 and self._of_a_site(response.request):
             self.site_errors.append((response.url, f"HTTP {response.status}"))
 
     def _failed(self, request: Any) -> None:
+        self.pending.discard(request)
         failure = request.failure or ""
         if self._of_a_site(request) and "ERR_ABORTED" not in failure:  # what the agent itself broke off, and downloads
             self.site_errors.append((request.url, failure))

@@ -19,6 +19,7 @@ from envs.browser.chromium import SharedPlaywright, Watch
 from envs.browser.judge import JudgeEndpoint
 
 _ANSWERS = ("assistant", "infeasible")
+_POLL = 50  # ms between two looks at whether a page has come
 _TRIES, _PAUSE = 3, 0.5  # for an observation of a page that changes under our hands; seconds
 
 
@@ -31,18 +32,39 @@ class Failure(Exception):
 
 
 class TaskEnv(BrowserEnv):  # type: ignore[misc]
-    """BrowserGym's environment, unchanged but for two places where the whole attempt would end with an exception."""
+    """BrowserGym's environment, unchanged but for three places where the attempt would end with an exception or not at all."""
 
     evaluator_error = ""
     connected: Callable[[], bool]
+    watch: Watch
     page: Any
     page_history: dict[Any, None]
-    last_action_error: str
+    last_action_error: str = ""
 
     @property
     def answered(self) -> bool:
         """Whether the agents' last word stands at the end of the chat."""
         return bool(self.chat.messages and self.chat.messages[-1]["role"] in _ANSWERS)
+
+    def _wait_dom_loaded(self) -> None:
+        """A page that was asked for and never comes blocks every look at the old one: it is given the task's own time, then
+        stopped."""
+        waited = "Page.goto: Timeout" in self.last_action_error
+        end = time.monotonic() + (0.0 if waited else float(self.task.timeout or 0) / 1000)
+        while self.watch.pending and time.monotonic() < end:
+            self.page.wait_for_timeout(_POLL)
+        if self.watch.pending:
+            self._stop_loading()
+        super()._wait_dom_loaded()
+
+    def _stop_loading(self) -> None:
+        for page in self.context.pages:
+            with contextlib.suppress(playwright.sync_api.Error):
+                session = self.context.new_cdp_session(page)
+                session.send("Page.stopLoading")
+                session.detach()
+        self.watch.pending.clear()
+        self.last_action_error = self.last_action_error or "TimeoutError: the page did not answer in time and was stopped."
 
     def _task_validate(self) -> tuple[float, bool, str, dict[str, Any]]:
         """An evaluator that cannot cope with the page gives 0; whether a site is to blame is for the parent to find out."""
@@ -124,6 +146,7 @@ class Engine:
         self._plan = plan
         self._watch.sites = plan["sites"]
         self._watch.take()
+        self._watch.pending.clear()
         if plan["judge"]:
             self._judge = self._judge or JudgeEndpoint(self._ask)
             self._judge.start_task(lambda: plan["ask_before_answer"] or (self._env is not None and self._env.answered))
@@ -155,7 +178,7 @@ class Engine:
             pw_context_kwargs=dict(plan["context"]),
             action_mapping=_actions(tuple(plan["subsets"]), plan["retry_with_force"]).to_python_code,
         )
-        env.connected = self._connected
+        env.connected, env.watch = self._connected, self._watch
         return env
 
     def _connected(self) -> bool:

@@ -19,7 +19,7 @@ _GLANCE, _POLL, _WARM = 5.0, 5.0, 60.0  # seconds: of a health check, between tw
 
 @dataclass
 class SiteAddresses:
-    """Where each site is, `reset` the reset server; null: the environment variables WA_SHOPPING, …, WA_HOMEPAGE, WA_FULL_RESET."""
+    """Where each site is, `reset` the reset server; null: as WA_SHOPPING, …, WA_HOMEPAGE and WA_FULL_RESET say."""
 
     shopping: str | None = None
     shopping_admin: str | None = None
