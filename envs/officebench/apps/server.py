@@ -38,12 +38,15 @@ def _package() -> str:
 
 
 def _take_streams() -> tuple[int, int]:
-    """Descriptors of requests and answers; 0 and 1 become empty, so that nobody else reads or writes there."""
+    """Descriptors of requests and answers; what else is read or written goes nowhere.
+
+    That includes complaints: nobody reads them while the process lives, and a library with many would wait for a full pipe.
+    """
     # copies are not inheritable
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
     os.close(nothing)
     return requests, answers
 
@@ -54,7 +57,7 @@ def main(root: str) -> None:
     if missing := [name for name in (*apps.LIBRARIES, *apps.COMPILED) if find_spec(name) is None]:
         sys.exit(f"The sandbox's Python ({sys.executable}) lacks {', '.join(missing)}: pip install 'memarena[office]'.")
     perform = import_module(f"{package}.dispatch").perform
-    space = import_module(f"{package}.workspace").Workspace(Path(root))
+    space = import_module(f"{package}.workspace").Workspace(Path(root).resolve())
     os.chdir(root)
     requests, answers = _take_streams()
     with os.fdopen(requests, encoding="utf-8", errors="replace") as lines:

@@ -34,19 +34,23 @@ class Workspace:
 
     def existing(self, arguments: Mapping[str, Any], name: str) -> Path:
         """The file that an argument names. Raises Refused where there is none."""
-        path = self.path(arguments, name)
-        if path.is_dir():
-            raise Refused(f"{self.shown(path)} is a folder, not a file.")
+        path = self._file(arguments, name)
         if not path.exists():
             raise Refused(f"The file {self.shown(path)} does not exist.")
         return path
 
     def new(self, arguments: Mapping[str, Any], name: str) -> Path:
-        """A path to write to, with its folder made where it is missing. Raises Refused where it is a folder."""
+        """A path to write to, with its folder made where it is missing. Raises Refused where something else has its name."""
+        path = self._file(arguments, name)
+        self.folder(path.parent)
+        return path
+
+    def _file(self, arguments: Mapping[str, Any], name: str) -> Path:
         path = self.path(arguments, name)
         if path.is_dir():
             raise Refused(f"{self.shown(path)} is a folder, not a file.")
-        self.folder(path.parent)
+        if path.exists() and not path.is_file():  # reading a device or a pipe may never end
+            raise Refused(f"{self.shown(path)} is no ordinary file.")
         return path
 
     def folder(self, *parts: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,12 @@ class TestPaths:
         assert act(action, file_path="data/no.xlsx", **arguments) == "! The file /testbed/data/no.xlsx does not exist."
         assert act(action, file_path="/testbed/data", **arguments) == "! /testbed/data is a folder, not a file."
         assert not (testbed / "data/no.xlsx").exists()
+
+    def test_devices_and_pipes_are_refused(self, act: Act, testbed: Path) -> None:
+        os.mkfifo(testbed / "data/pipe")
+        for path in ("/testbed/data/pipe", "/dev/zero"):
+            assert act("word.read_file", file_path=path) == f"! {path} is no ordinary file."
+            assert act("word.create_new_file", file_path=path) == f"! {path} is no ordinary file."
 
     @pytest.mark.parametrize("value", ["", "  ", "a\0b"])
     def test_what_is_no_path_is_refused(self, act: Act, value: str) -> None:

@@ -85,6 +85,13 @@ def test_programs_can_neither_read_requests_nor_write_answers(ask: Ask) -> None:
     assert ask(request("shell", "command", command="echo real")) == {"observation": "real", "ok": True}
 
 
+def test_a_library_with_many_complaints_does_not_block(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "data/p.pdf").write_bytes(b"no pdf at all")
+    # two lines each, far more than a pipe holds
+    for _ in range(2000):
+        ask(request("pdf", "read_file", pdf_file_path="data/p.pdf"))
+
+
 def test_a_lone_surrogate_does_not_end_it(ask: Ask) -> None:
     answer = ask('{"app": "excel", "action": "read_file", "arguments": {"file_path": "\\ud800"}}')
     assert answer["ok"] is False
