@@ -49,8 +49,8 @@ def document_text(path: Path | str) -> str:
 def pdf_text(path: Path | str) -> str:
     """The text of all pages, one right behind the other.
 
-    The official benchmark reads with PyPDF2, which ended as pypdf began: the same characters, but pypdf parts some cells and words
-    by a space where PyPDF2 writes them together.
+    The official benchmark reads with PyPDF2, which ended as pypdf began: nearly the same characters, but pypdf parts some words
+    and cells by a space where PyPDF2 writes them together.
     """
     from pypdf import PdfReader
 
