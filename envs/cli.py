@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.contracts import Environment, Guided, Session, Task
+from harness.contracts import Environment, Guided, Idle, Session, Task
 from harness.errors import ConfigError, MemArenaError, SetupError
 from harness.seeds import case_seed
 
@@ -166,26 +166,38 @@ def _task_line(task: Task, *, as_json: bool) -> str:
 def _score(environment: Environment, tasks: Sequence[Task], arguments: argparse.Namespace) -> int:
     """Play `tasks` by the oracle or by doing nothing; print the totals. Returns 1 where an oracle solves less than all."""
     oracle = arguments.command == "oracle"
-    start, total, solved = time.monotonic(), 0.0, 0
+    start, total, solved, without = time.monotonic(), 0.0, 0, 0
     with progress(len(tasks), "task") as advance:
         for task in tasks:
-            score, success = _attempt(environment, task, arguments.seed, oracle=oracle)
+            attempt = _attempt(environment, task, arguments.seed, oracle=oracle)
+            if attempt is None:
+                without += 1
+                continue
+            score, success = attempt
             total, solved = total + score, solved + success
             if oracle and not success:
                 print(f"not solved: {task.index} {task.task_id} (score {score:g})", file=sys.stderr)
             advance()
-    score = total / len(tasks) if tasks else 0.0
+    n = len(tasks) - without
+    if without and not n:
+        raise ConfigError(f"There is no oracle for task {tasks[0].index} ({tasks[0].task_id}) nor for any other one here.")
+    if without:
+        print(f"left out: {without} tasks that have no oracle", file=sys.stderr)
+    score = total / n if n else 0.0
     seconds = round(time.monotonic() - start, 2)
     if arguments.json:
-        print(json.dumps({"n": len(tasks), "solved": solved, "score": score, "seconds": seconds}))
+        print(json.dumps({"n": n, "solved": solved, "score": score, "seconds": seconds}))
     else:
-        print(f"{arguments.command}: {solved} of {len(tasks)} solved, mean score {score:.3f}, {seconds:.1f} s")
-    return int(oracle and solved < len(tasks))
+        print(f"{arguments.command}: {solved} of {n} solved, mean score {score:.3f}, {seconds:.1f} s")
+    return int(oracle and solved < n)
 
 
-def _attempt(environment: Environment, task: Task, seed: int, *, oracle: bool) -> tuple[float, bool]:
+def _attempt(environment: Environment, task: Task, seed: int, *, oracle: bool) -> tuple[float, bool] | None:
+    """Score and success of one attempt; None where an oracle was asked for and there is none."""
     with environment.open(task, case_seed(seed, task.index)) as session:
         actions = _solution(environment, task, session) if oracle else _idle(environment, task, session)
+        if actions is None:
+            return None
         for action in itertools.islice(actions, environment.max_steps):
             if session.step(session.normalise(action)).done:
                 break
@@ -193,20 +205,19 @@ def _attempt(environment: Environment, task: Task, seed: int, *, oracle: bool) -
     return outcome.score, outcome.success
 
 
-def _solution(environment: Environment, task: Task, session: Session) -> Iterator[str]:
-    """The stored solution: the environment's list, else what the session proposes from step to step."""
+def _solution(environment: Environment, task: Task, session: Session) -> Iterator[str] | None:
+    """The stored solution: the environment's list, else what the session proposes from step to step, else None."""
     actions = environment.oracle(task)
     if actions is not None:
         return iter(actions)
     if not isinstance(session, Guided) or session.oracle_action() is None:
-        raise ConfigError(f"There is no oracle for task {task.index} ({task.task_id}).")
+        return None
     return iter(session.oracle_action, None)
 
 
 def _idle(environment: Environment, task: Task, session: Session) -> Sequence[str]:
-    """What an agent does that does nothing: the adapter's `idle(task)` where it has one, else the no-op to the last step."""
-    own: Callable[[Task], Sequence[str]] | None = getattr(environment, "idle", None)
-    return own(task) if own is not None else [session.noop_action] * environment.max_steps
+    """What an agent does that does nothing: what the adapter says, else the no-op to the last step."""
+    return environment.idle(task) if isinstance(environment, Idle) else [session.noop_action] * environment.max_steps
 
 
 def _play(environment: Environment, task: Task, seed: int) -> None:

@@ -13,7 +13,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.cell import Cell
-from harness.contracts import Call, Guidance, LocalEmbedder, Memory, Models, Outcome, Phase, Reply, Task, TaskInfo, Trajectory
+from harness.contracts import (
+    Call,
+    Environment,
+    Guidance,
+    Idle,
+    LocalEmbedder,
+    Memory,
+    Models,
+    Outcome,
+    Phase,
+    Reply,
+    Task,
+    TaskInfo,
+    Trajectory,
+)
 from harness.errors import LedgerMismatch, MemArenaError, classify
 from harness.limits import Limits, Spent
 from harness.models.gateway import Gateway
@@ -163,7 +177,7 @@ class Stream:
             info = TaskInfo(
                 task,
                 seed,
-                oracle=partial(environment.oracle, task),
+                oracle=partial(_solution, environment, task),
                 choices=lambda: stage.session.choices,
                 guide=lambda: stage.session.oracle_action(),
             )
@@ -217,6 +231,12 @@ class Stream:
                 f"The ledger holds {ledger} (calls, input, output tokens), the gateway counted {counted}.",
                 "This is a bug of MemArena; the task was not committed. Please report it with events.jsonl.",
             )
+
+
+def _solution(environment: Environment, task: Task) -> Sequence[str] | None:
+    """What a test double plays: the oracle's actions, or those of doing nothing where a task of this environment has no oracle."""
+    solution = environment.oracle(task)
+    return environment.idle(task) if solution is None and isinstance(environment, Idle) else solution
 
 
 def _tolerate(work: Callable[[], None]) -> str | None:

@@ -65,6 +65,14 @@ class Guided(Protocol):
 
 
 @runtime_checkable
+class Idle(Protocol):
+    """An environment in which an agent that does nothing has to say so. Test doubles do the same for a task without an oracle."""
+
+    def idle(self, task: Task) -> Sequence[str]:
+        """The actions of an agent that does nothing."""
+
+
+@runtime_checkable
 class Probed(Protocol):
     """An environment that can try out what `check` only looks at (a login, say); `memarena doctor` has it do so."""
 

@@ -63,8 +63,10 @@ def kill_at_random(config: Path, directory: Path, rng: random.Random, longest: f
     return alive
 
 
-def killed_and_resumed_equals_uninterrupted(tmp_path: Path, content: dict[str, Any], longest: float, seed: int) -> int:
-    """Record an uninterrupted run; replay it uninterrupted; replay it again through `REPEATS` kills. Returns the kills."""
+def killed_and_resumed_equals_uninterrupted(
+    tmp_path: Path, content: dict[str, Any], longest: float, seed: int, repeats: int = REPEATS
+) -> int:
+    """Record an uninterrupted run; replay it uninterrupted; replay it again through `repeats` kills. Returns the kills."""
     recording = str(tmp_path / "recordings.sqlite")
     runs: dict[str, Path] = {}
     for name, mode in (("recorded", "record"), ("whole", "replay"), ("killed", "replay")):
@@ -74,7 +76,7 @@ def killed_and_resumed_equals_uninterrupted(tmp_path: Path, content: dict[str, A
     finish(runs["whole"])
     rng, kills = random.Random(seed), 0
     expected = list(canonical.lines(tmp_path / "whole"))
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         kills += kill_at_random(runs["killed"], tmp_path / "killed", rng, longest)
         if RunView(tmp_path / "killed").status == "finished":
             assert list(canonical.lines(tmp_path / "killed")) == expected

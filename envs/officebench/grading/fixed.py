@@ -22,6 +22,7 @@ DEVIATIONS: Mapping[str, str] = {
     "enough, and so is a missing file",
     "numbers": "a numeric keyword is a whole number of the text, commas aside ('5' is not in '2025'); officially any digits do, "
     "and the text has lost its commas for the keywords that follow",
+    "short_words": "a keyword of at most three letters is a whole word ('no' is not in 'None'); officially it is any part",
     "mailbox": "the mailbox is found whatever the case of its name, a missing one is empty, and a mail without a charset is read "
     "as UTF-8; officially the search stops with an error, and one such mail hides the whole mailbox",
     "documents": "the text of a document has its tables too, that of a workbook all its sheets, that of a calendar its unfolded "
@@ -52,8 +53,10 @@ def kind_of(arguments: Arguments) -> str:
 
 
 def keyword_in(keyword: str, text: str) -> bool:
-    """Whether lower-case `text` has `keyword`: a number as a whole number, anything else as a part."""
+    """Whether lower-case `text` has `keyword`: a number as a whole number, a short word as a word, anything else as a part."""
     keyword = keyword.lower().strip()
+    if len(keyword) <= 3 and keyword.isalpha():
+        return re.search(rf"(?<!\w){keyword}(?!\w)", text) is not None
     if not official.is_number(keyword) or not re.search(r"\d", keyword):
         return keyword in text
     return re.search(rf"(?<!\d)(?<!\d\.){re.escape(keyword)}(?:\.0+)?(?!\.?\d)", text.replace(",", "")) is not None
