@@ -41,7 +41,7 @@ class Desk:
 
     def __init__(self, sandbox: Sandbox, workspace: Path) -> None:
         self.workspace, self.kind = workspace, sandbox.kind
-        self.channel: Channel = sandbox.channel(apps.command(sandbox.kind), workdir=apps.WORKSPACE, env={"HOME": "/tmp"})
+        self.channel: Channel = sandbox.channel(apps.command(sandbox.kind), workdir=apps.WORKSPACE)
 
     def put(self, source: Path, place: str) -> str:
         target = self.workspace / place

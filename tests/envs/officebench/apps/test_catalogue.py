@@ -101,7 +101,7 @@ def test_the_sandbox_gets_the_apps_the_readers_and_the_hosts_libraries() -> None
 
 
 def test_the_apps_import_nothing_of_the_project() -> None:
-    root = command("process", "/tmp")[2].rpartition("/apps/")[0]
+    root = command("process", "/anywhere")[2].rpartition("/apps/")[0]
     code = (
         "import sys, types, pkgutil, importlib\n"
         "package = types.ModuleType('officebench'); package.__path__ = [sys.argv[1]]; sys.modules['officebench'] = package\n"
