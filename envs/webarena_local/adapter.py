@@ -73,7 +73,7 @@ class WebArenaLocalConfig:
             raise ConfigError("env.grader_pause, observation_delay and slow_mo must not be negative.")
 
 
-class _Stage:
+class Stage:
     """The sites and the browser that visits them. They belong together: a worker learns the addresses when it is started."""
 
     def __init__(self, config: WebArenaLocalConfig) -> None:
@@ -115,7 +115,7 @@ class WebArenaLocal:
     def __init__(self, config: WebArenaLocalConfig | None = None) -> None:
         self._config = config or WebArenaLocalConfig()
         self.max_steps = self._config.max_steps
-        self._idle: list[_Stage] = []
+        self._idle: list[Stage] = []
         self._lock = threading.Lock()
 
     def check(self) -> list[Problem]:
@@ -181,10 +181,10 @@ class WebArenaLocal:
             yield session
 
     @contextmanager
-    def stage(self) -> Iterator[_Stage]:
+    def stage(self) -> Iterator[Stage]:
         """Sites and browser for one task; others while a task is open (a rehearsal), so that no two tasks share a world."""
         with self._lock:
-            stage = self._idle.pop() if self._idle else _Stage(self._config)
+            stage = self._idle.pop() if self._idle else Stage(self._config)
         try:
             yield stage
         finally:

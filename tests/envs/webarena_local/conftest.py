@@ -1,0 +1,51 @@
+"""One environment for all tests here: its sites and its browser are started once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from envs.webarena_local.adapter import Stage, WebArenaLocal, WebArenaLocalConfig
+from envs.webarena_local.site.world import SITES
+from tests.support.browsers import use_installed_browser
+
+
+class Observed(WebArenaLocal):
+    """The environment, with a hand on the sites behind the task in play."""
+
+    now: Stage
+
+    @contextmanager
+    def stage(self) -> Iterator[Stage]:
+        with super().stage() as stage:
+            self.now = stage
+            yield stage
+
+    def plant(self, site: str, kind: str | None, path: str = "/", seconds: float = 0.0) -> None:
+        """A fault for the task in play, or for the next one."""
+        with super().stage() if not hasattr(self, "now") else _nothing(self.now) as stage:
+            stage.sites.plant(site, kind, path, seconds)
+
+
+@contextmanager
+def _nothing(stage: Stage) -> Iterator[Stage]:
+    yield stage
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[Observed]:
+    environment = Observed(WebArenaLocalConfig(grader_pause=0.0, observation_delay=0.05))
+    yield environment
+    environment.close()
+
+
+@pytest.fixture
+def local(kept: Observed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Observed]:
+    use_installed_browser(monkeypatch, webarena=True)
+    assert kept.check() == []
+    yield kept
+    if hasattr(kept, "now"):
+        for site in SITES:
+            kept.now.sites.plant(site, None)
