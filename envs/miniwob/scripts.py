@@ -1,7 +1,7 @@
 """Solutions of MiniWoB++ kinds as scripts that read goal and accessibility tree, as an agent would.
 
-Kinds without a script here need more than ten steps, eyes (shapes, colours), hands (dragging) or a reader's judgement. A script yields one action a
-page; see envs.browser.session.Script.
+Kinds without a script here need more than ten steps, eyes (shapes, colours), hands (dragging) or a reader's judgement. A script
+yields one action a page; see envs.browser.session.Script.
 """
 
 from __future__ import annotations

@@ -34,8 +34,9 @@ class WebArenaConfig:
     false leaves out the 118 that a model judges. `sites` are the addresses (envs.webarena.sites.SiteAddresses). `reset` auto has
     the reset server bring the sites to their first state before the first task that a process plays, never leaves that to you.
     `judge`: gateway asks the model with the key eval_judge; official insists that this is the model that WebArena names; none
-    refuses tasks that need one. `slow_mo` (ms; null: the task's own, 1000) and `observation_delay` (s) are BrowserGym's. The
-    seconds are limits, after which browser or reset count as failed.
+    refuses tasks that need one. `homepage_hint` and `na_hint` add BrowserGym's notes to the goal (off there too). `slow_mo` (ms;
+    null: the task's own, 1000) and `observation_delay` (s) are BrowserGym's. The seconds
+    are limits, after which browser or reset count as failed.
     """
 
     name: str = "webarena"
@@ -46,6 +47,8 @@ class WebArenaConfig:
     reset: str = "auto"
     max_steps: int = STEPS
     observation_tokens: int | None = 3000
+    homepage_hint: bool = False
+    na_hint: bool = False
     slow_mo: int | None = 0
     observation_delay: float = 0.5
     sites: SiteAddresses = field(default_factory=SiteAddresses, metadata={"identity": False})
@@ -199,7 +202,11 @@ class WebArena:
             page = browser.open(
                 TaskPlan(
                     entry="envs.webarena.task:WebArenaTask",
-                    kwargs={"task_id": int(config["task_id"])},
+                    kwargs={
+                        "task_id": int(config["task_id"]),
+                        "with_homepage_hint": self._config.homepage_hint,
+                        "with_na_hint": self._config.na_hint,
+                    },
                     seed=seed % 2**32,  # numpy's range
                     subsets=SUBSETS,
                     slow_mo=self._config.slow_mo,
