@@ -15,23 +15,28 @@ from tests.support.browsers import use_installed_browser
 class Observed(WebArenaLocal):
     """The environment, with a hand on the sites behind the task in play."""
 
-    now: Stage
+    now: Stage | None = None
 
     @contextmanager
     def stage(self) -> Iterator[Stage]:
         with super().stage() as stage:
             self.now = stage
-            yield stage
+            try:
+                yield stage
+            finally:
+                self.now = None
 
     def plant(self, site: str, kind: str | None, path: str = "/", seconds: float = 0.0) -> None:
         """A fault for the task in play, or for the next one."""
-        with super().stage() if not hasattr(self, "now") else _nothing(self.now) as stage:
-            stage.sites.plant(site, kind, path, seconds)
+        if self.now is not None:
+            self.now.sites.plant(site, kind, path, seconds)
+        else:
+            with super().stage() as stage:
+                stage.sites.plant(site, kind, path, seconds)
 
-
-@contextmanager
-def _nothing(stage: Stage) -> Iterator[Stage]:
-    yield stage
+    def mend(self) -> None:
+        for site in SITES:
+            self.plant(site, None)
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +47,8 @@ def kept() -> Iterator[Observed]:
 
 
 @pytest.fixture
-def local(kept: Observed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Observed]:
+def local(kept: Observed, monkeypatch: pytest.MonkeyPatch) -> Observed:
     use_installed_browser(monkeypatch, webarena=True)
     assert kept.check() == []
-    yield kept
-    if hasattr(kept, "now"):
-        for site in SITES:
-            kept.now.sites.plant(site, None)
+    kept.mend()
+    return kept
