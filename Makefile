@@ -7,7 +7,7 @@ TASKS ?= 3
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld data-alfworld data-bbeh data-kramabench data-officebench setup-webarena bench lint format lock clean
+.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld table1-officebench data-alfworld data-bbeh data-kramabench data-officebench setup-webarena bench lint format lock clean
 
 help: ## show this help
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -48,6 +48,10 @@ smoke-real: install-embedded ## one short run of every memory with the embedded 
 table1-alfworld: install ## the ALFWorld column of the SEPM paper's Table 1 (needs the data and a key)
 	$(BIN)/memarena run experiment=table1_alfworld
 	$(BIN)/memarena table table1 --env alfworld --models gpt-5-mini
+
+table1-officebench: install ## the OfficeBench column of Table 1 (needs the data, docker and a key)
+	$(BIN)/memarena run experiment=table1_officebench
+	$(BIN)/memarena table table1 --env officebench --models gpt-5-mini
 
 data-alfworld: install ## download the official ALFWorld games
 	$(BIN)/python scripts/data_alfworld.py

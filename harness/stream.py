@@ -234,7 +234,7 @@ class Stream:
 
 
 def _solution(environment: Environment, task: Task) -> Sequence[str] | None:
-    """What a test double plays: the oracle's actions, or those of doing nothing where a task of this environment has no oracle."""
+    """What a test double plays: the oracle's actions, or those of doing nothing where one task has no oracle."""
     solution = environment.oracle(task)
     return environment.idle(task) if solution is None and isinstance(environment, Idle) else solution
 

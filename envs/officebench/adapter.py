@@ -25,7 +25,7 @@ from harness.sandbox.base import Image, Mount, Plan, Sandbox, SandboxKind, Sandb
 from harness.sandbox.kinds import KINDS, sandbox_kind
 from harness.sandbox.marks import marked_folder
 
-_LIBRARIES = ("docx", "openpyxl", "icalendar", "pypdf")
+_LIBRARIES = ("docx", "openpyxl", "icalendar", "pypdf", "PyPDF2")
 # what the applications call outside the image: program → Debian package
 _PROGRAMS = {
     "soffice": "libreoffice-writer-nogui libreoffice-calc-nogui",
@@ -137,7 +137,7 @@ class OfficeBench:
                 office = Office(sandbox, self._server(inside), inside, self._config.command_seconds)
                 grade = self._grader(task, sandbox, workspace, inside)
                 try:
-                    yield OfficeSession(task, office, inside, grade, facts=facts, llm_tokens=self._config.llm_tokens)
+                    yield OfficeSession(task, office, grade, facts=facts, llm_tokens=self._config.llm_tokens)
                 finally:
                     office.close()
 

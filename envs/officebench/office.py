@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from envs.officebench.apps import WORKSPACE
 from harness.sandbox.base import Channel, ChannelClosed, ChannelTimeout, Sandbox, SandboxError
 
 _START = 30.0  # seconds in which the server must answer for the first time
@@ -36,7 +37,8 @@ class Office:
             return Answer(str(found["observation"]), bool(found["ok"]))
         except ChannelTimeout:
             self._channel = None
-            return Answer(f"The action was stopped: it took longer than {self._seconds:g} s.", False)
+            text = f"The action was stopped: it took longer than {self._seconds:g} s. The current folder is {WORKSPACE} again."
+            return Answer(text, False)
         except (ChannelClosed, ValueError, KeyError, TypeError):
             self.close()
             return Answer("The application ended before it answered.", False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envs.officebench.actions import Action, normalise, parse
-from envs.officebench.apps import catalogue
+from envs.officebench.apps import WORKSPACE, catalogue
 from envs.officebench.office import Office
 from harness.contracts import TIER_TOOL, ActionMode, Call, Evidence, Models, Outcome, StepResult, Task
 from harness.errors import AgentError
@@ -48,7 +48,6 @@ class OfficeSession:
         self,
         task: Task,
         office: Office,
-        workspace: str,
         grade: Callable[[str | None], Outcome],
         *,
         facts: frozenset[str],
@@ -59,8 +58,8 @@ class OfficeSession:
             f"Today is {row['date']} ({row['weekday']}), {row['time']}. You work for the user {row['username']}.\n"
             f"Task: {task.goal}"
         )
-        apps = "\n".join(f"- {catalogue.APPS[name].introduction}" for name in catalogue.SWITCHABLE)
-        self.instructions = INSTRUCTIONS.format(workspace=workspace, apps=apps)
+        introductions = "\n".join(f"- {catalogue.APPS[name].introduction}" for name in catalogue.SWITCHABLE)
+        self.instructions = INSTRUCTIONS.format(workspace=WORKSPACE, apps=introductions)
         self.facts = facts
         self._office, self._grade, self._llm_tokens = office, grade, llm_tokens
         self._models: Models | None = None

@@ -8,13 +8,11 @@ owns it, so that what a killed process left behind is removed when the next one 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket as sockets
 import struct
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 

@@ -132,6 +132,8 @@ class LocalChannel:
 
     def ask(self, line: str, *, timeout: float) -> str:
         process = self._child.process
+        if process.stdin is None or process.stdin.closed:
+            raise ChannelClosed(process.returncode, "the channel was closed")
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(line.encode() + b"\n")

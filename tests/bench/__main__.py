@@ -54,7 +54,14 @@ def methods() -> None:
     print("\n" + child("-m", "tests.bench.memories")[1], end="")
 
 
+def environments() -> None:
+    """What an environment's way into its sandbox costs above the work that is done there."""
+    print("\n" + child("-m", "tests.bench.office")[1], end="", flush=True)
+    print("\n" + child("-m", "tests.bench.browser")[1], end="")
+
+
 if __name__ == "__main__":
     start_up()
     workload()
     methods()
+    environments()

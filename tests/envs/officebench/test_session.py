@@ -117,7 +117,7 @@ class TestLoop:
     def test_an_action_is_stopped_at_its_limit_and_the_apps_go_on(self, environment: Make) -> None:
         made = environment(command_seconds=1.0)
         with made.open(made.tasks()[0], 0) as session:
-            assert shell(session, "sleep 60") == "The action was stopped: it took longer than 1 s."
+            assert shell(session, "sleep 60") == "The action was stopped: it took longer than 1 s. The current folder is /testbed again."
             assert shell(session, "echo on") == "on"
 
     def test_a_killed_server_is_an_observation_and_the_apps_go_on(self, environment: Make) -> None:
