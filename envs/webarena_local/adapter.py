@@ -20,6 +20,7 @@ from envs.webarena.session import JUDGES
 from envs.webarena_local import tasks
 from envs.webarena_local.scripts import moves, script
 from envs.webarena_local.session import LocalSession
+from envs.webarena_local.site.world import SITES
 from envs.webarena_local.sites import Sites
 from harness.contracts import ActionMode, Problem, Task
 from harness.errors import ConfigError
@@ -88,7 +89,7 @@ class Stage:
         if self._browser is None or urls != self._urls:
             self.close_browser()
             settings = WorkerSettings(
-                env={**provision.worker_env(), **site_health.worker_env(urls | {"reset": urls["homepage"]})},
+                env={**provision.worker_env(), **site_health.worker_env(urls)},
                 reset_seconds=self._config.reset_seconds,
                 step_seconds=self._config.step_seconds,
             )
@@ -150,7 +151,7 @@ class WebArenaLocal:
     @property
     def provenance(self) -> Mapping[str, Any]:
         return {
-            "source": "MemArena's double of WebArena's sites, its own tasks",
+            "source": "local",  # neither WebArena's sites nor its tasks
             "tasks": len(self._tasks),
             "packages": provision.versions(),
         }
@@ -172,7 +173,7 @@ class WebArenaLocal:
                 facts=frozenset({f"family={task.family}", *(f"site={site}" for site in config["sites"])}),
                 budget=self._config.observation_tokens,
                 oracle=script(moves(str(config["task_id"]))),
-                aliases={url: f"http://{site.replace('_', '-')}.double" for site, url in urls.items()},
+                aliases={urls[site]: f"http://{site.replace('_', '-')}.double" for site in SITES},
                 judge=self._config.judge,
                 health=functools.partial(site_health.ailing, {site: urls[site] for site in config["sites"]}),
                 asks_a_server=dataset.asks_a_server(config),

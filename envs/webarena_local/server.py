@@ -1,4 +1,5 @@
-"""The server of the double: `python -m envs.webarena_local.server`, one process an environment, all seven sites on free ports.
+"""The server of the double: `python -m envs.webarena_local.server`, one process an environment, all seven sites and
+their reset server on free ports.
 
 The first line on stdout is {"urls": {site: address}}. Then every line on stdin is an order that is answered by a line:
 
@@ -21,7 +22,7 @@ from typing import Any
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from envs.webarena_local.site.app import create_app
-from envs.webarena_local.site.world import SITES, Fault, World
+from envs.webarena_local.site.world import SERVED, Fault, World
 
 HOST = "127.0.0.1"
 
@@ -31,7 +32,7 @@ def start_sites(world: World) -> tuple[dict[str, str], list[BaseWSGIServer]]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     urls: dict[str, str] = {}
     servers = []
-    for site in SITES:
+    for site in SERVED:
         server = make_server(HOST, 0, create_app(site, world, urls), threaded=True)
         urls[site] = f"http://{HOST}:{server.server_port}"
         servers.append(server)

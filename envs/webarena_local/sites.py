@@ -36,7 +36,7 @@ class Sites:
         return self._process.pid if self._process is not None else None
 
     def urls(self) -> Mapping[str, str]:
-        """Address of every site, by its name; the server is started where none runs."""
+        """Address of every site and of the reset server (`reset`), by name; the server is started where none runs."""
         if self._process is None or self._process.poll() is not None:
             self._start()
         return self._urls

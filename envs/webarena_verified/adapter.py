@@ -130,7 +130,8 @@ class WebArenaVerified:
         """Never raises."""
         count = len(self._dataset.rows) if provision.version(PACKAGE) else 0
         return {
-            "source": f"webarena-verified, subset {self._config.subset}, {count} of {COUNTS[self._config.subset]} tasks",
+            "source": f"official, {count} of {COUNTS['all']} tasks",
+            "subset": self._config.subset,
             "tasks": count,
             "reset": self._config.reset,
             "hosts": list(sites.hosts(self._addresses)),

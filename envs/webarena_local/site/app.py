@@ -12,7 +12,7 @@ from flask import Flask, Response, abort, current_app, redirect, request, sessio
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 
-from envs.webarena_local.site.world import SITES, World
+from envs.webarena_local.site.world import SERVED, World
 
 # The accounts that libwebarena logs in with (webarena.browser_env.env_config.ACCOUNTS), by site.
 ACCOUNTS: dict[str, tuple[str, str]] = {
@@ -27,8 +27,8 @@ View = Callable[..., ResponseReturnValue]
 
 
 def create_app(site: str, world: World, urls: Mapping[str, str]) -> Flask:
-    """The application of one of SITES. `urls` (site → address) may be filled in after the call: pages link to each other."""
-    if site not in SITES:
+    """The application of one of SERVED. `urls` (site → address) may be filled in after the call: pages link to each other."""
+    if site not in SERVED:
         raise ValueError(f"{site!r} is no site of the double")
     app = Flask(__name__)
     app.secret_key = f"double of {site}"  # guards nothing: the server listens on the loopback interface for one browser

@@ -1,11 +1,11 @@
-"""The page that lists the sites and their passwords, and the reset server that BrowserGym's WA_FULL_RESET names."""
+"""The page that lists the sites and their passwords."""
 
 from __future__ import annotations
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
-from envs.webarena_local.site.app import ACCOUNTS, world
+from envs.webarena_local.site.app import ACCOUNTS
 
 pages = Blueprint("homepage", __name__)
 
@@ -18,15 +18,3 @@ def home() -> ResponseReturnValue:
 @pages.get("/password.html")
 def passwords() -> ResponseReturnValue:
     return render_template("homepage/passwords.html", title="Accounts", accounts=ACCOUNTS)
-
-
-@pages.get("/reset")
-def reset() -> ResponseReturnValue:
-    world().reset()
-    return "Reset initiated, check status page"
-
-
-@pages.get("/status")
-def status() -> ResponseReturnValue:
-    """The very words that BrowserGym waits for."""
-    return "Ready for duty!"

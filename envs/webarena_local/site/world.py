@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any, Literal
 
 SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map", "homepage")
+SERVED = (*SITES, "reset")  # the reset server has an address of its own, which is no site for agents
 TODAY = "2023-06-01"  # the day on which everything happens
 FaultKind = Literal["error", "login", "hang", "slow", "alert"]
 

@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 from envs.webarena_local import tasks
+from envs.webarena_local.adapter import WebArenaLocal, WebArenaLocalConfig
 from envs.webarena_local.scripts import action, moves
 from envs.webarena_local.site.world import SITES
+from harness.contracts import Call
+from harness.errors import ConfigError
+from harness.models.backends.scripted_roles import role_answer
 
 WRONG = json.loads(Path(__file__).with_name("wrong.json").read_text())
 CONFIGS = {config["task_id"]: config for config in tasks.configs()}
@@ -97,10 +101,53 @@ def test_addresses_are_filled_in_for_every_site() -> None:
 
 def test_a_task_of_the_contract() -> None:
     task = tasks.task(CONFIGS[9001], 1)
-    assert (task.task_id, task.index, task.family, task.group) == ("9001", 1, "shopping-1", "shopping")
+    assert (task.task_id, task.index, task.family, task.group) == ("webarena_local.9001", 1, "template-1", "shopping")
     assert task.goal == "What does the Copper Kettle cost in the shop?"
     assert task.key == "shopping-What does the Copper Kettle cost in the shop?"
 
 
 def test_the_package_holds_its_pages() -> None:
     assert resources.files("envs.webarena_local.site").joinpath("templates/base.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"tasks": [44]}, "env.tasks names 44. Tasks are numbered 9000 to 9043."),
+        ({"groups": ["shoping"]}, "env.groups names 'shoping'. Did you mean shopping or shopping_admin?"),
+        ({"judge": "me"}, "env.judge is 'me'. There are: gateway, official, none."),
+        ({"max_steps": 0}, "env.max_steps and observation_tokens must be positive."),
+        ({"step_seconds": 0.0}, "env.reset_seconds and step_seconds must be positive."),
+        ({"grader_pause": -1.0}, "env.grader_pause, observation_delay and slow_mo must not be negative."),
+    ],
+)
+def test_wrong_values_are_named(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        WebArenaLocalConfig(**values)
+    assert str(error.value) == message
+
+
+def test_choices_keep_their_index() -> None:
+    def numbers(**values: Any) -> list[int]:
+        return [task.index for task in WebArenaLocal(WebArenaLocalConfig(**values)).tasks()]
+
+    assert numbers(tasks=[9043, 9000]) == [0, 43]
+    assert numbers(groups=["wikipedia", "map"], fuzzy=False) == [40, 41, 42, 43]
+    assert len(numbers()) == 44 and len(numbers(fuzzy=False)) == 36
+    problems = WebArenaLocal(WebArenaLocalConfig(judge="none")).check()
+    assert "8 of the chosen tasks are graded by a model, and env.judge is none" in [problem.what for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("reference answer: The Zoning Board\nstudent answer: it was the zoning board.", "correct"),
+        ("reference answer: the zoning board\nstudent answer: a board", "incorrect"),
+        ("actual unachievable reason: No phone.\nreported unachievable reason: there is no phone", "same"),
+        ("actual unachievable reason: No phone.\nreported unachievable reason: n/a", "different"),
+        ("Correct answer: 5\nGiven answer: 5", "Score: 1"),
+    ],
+)
+def test_what_a_scripted_judge_says(lines: str, said: str) -> None:
+    call = Call("env.judge", ({"role": "user", "content": f"Grade this.\n{lines}\nConclude."},), "eval_judge", "judge")
+    assert role_answer(call, "0" * 8) == said

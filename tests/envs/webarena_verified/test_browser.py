@@ -42,8 +42,7 @@ def verified(running: Sites, kept: dict[str, WebArenaVerified], monkeypatch: pyt
     use_installed_browser(monkeypatch, webarena=True)
     running.reset()
     if "it" not in kept:
-        urls = running.urls()
-        addresses = SiteAddresses(**urls, reset=urls["homepage"])
+        addresses = SiteAddresses(**running.urls())
         kept["it"] = WebArenaVerified(
             WebArenaVerifiedConfig(tasks=[NAVIGATE, MUTATE, RETRIEVE], sites=addresses, observation_delay=0.1)
         )
