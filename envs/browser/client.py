@@ -144,6 +144,7 @@ class Browser:
         self._settings = settings
         self._worker: _Worker | None = None
         self._end: weakref.finalize[[], Browser] | None = None
+        self._described: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {}
         self.complete: Complete | None = None
 
     @property
@@ -158,8 +159,11 @@ class Browser:
 
     def describe(self, subsets: Sequence[str]) -> tuple[tuple[str, ...], str]:
         """Names of the actions in `subsets`, and BrowserGym's own description of them."""
-        found = self._request({"op": "describe", "subsets": list(subsets)}, self._settings.start_seconds)
-        return tuple(found["actions"]), str(found["describe"])
+        key = tuple(subsets)
+        if key not in self._described:
+            found = self._request({"op": "describe", "subsets": list(key)}, self._settings.start_seconds)
+            self._described[key] = tuple(found["actions"]), str(found["describe"])
+        return self._described[key]
 
     def open(self, plan: TaskPlan) -> Page:
         """Begin a task in a fresh browser context; what came before in this worker is closed."""
