@@ -176,3 +176,30 @@ def test_agents_that_write_nonsense_fail_and_the_stream_goes_on(tmp_path: Path) 
     assert [(row.kind, row.score, row.steps, row.metrics["refused_actions"]) for row in view.tasks()] == [
         ("scored", 0.0, 2, 2)
     ] * 3
+
+
+@pytest.mark.parametrize(("deaths", "scores"), [(1, [1.0, 1.0, 1.0]), (2, [1.0, 1.0])])
+def test_a_stream_outlives_its_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaths: int, scores: list[float]) -> None:
+    """Killed in the middle of its first task, once (the task is retried) or in the retry too (it is set aside)."""
+    import os
+    import signal
+
+    from envs.browser.client import Browser
+    from envs.browser.plan import Page
+    from harness.run import play
+    from tests.support.build import prepared
+
+    step, killed = Browser.step, list[int]()
+
+    def deadly(browser: Browser, action: str) -> Page:
+        if len(killed) < deaths and browser.process_id is not None:
+            killed.append(browser.process_id)
+            os.kill(browser.process_id, signal.SIGKILL)
+        return step(browser, action)
+
+    monkeypatch.setattr(Browser, "step", deadly)
+    ready = prepared(tmp_path, env={"name": "miniwob", "tasks": FEW}, run={"infra_retries": 1})
+    assert play(ready) == (0 if deaths == 1 else 1)
+    view = RunView(ready.directory)
+    assert [row.score for row in view.tasks()] == scores and len(set(killed)) == deaths
+    assert len(view.infra_failures()) == (0 if deaths == 1 else 1)
