@@ -30,6 +30,11 @@ class Watch:
         context.on("response", self._response)
         context.on("requestfailed", self._failed)
 
+    def waiting(self) -> bool:
+        """Whether a page that is still open has been asked for and has not come."""
+        self.pending = {request for request in self.pending if _has_a_page(request)}
+        return bool(self.pending)
+
     def take(self) -> dict[str, Any]:
         """What was seen, and forget it."""
         seen = {"dialogs": self.dialogs, "downloads": self.downloads, "site_errors": self.site_errors}
@@ -62,6 +67,14 @@ class Watch:
 
     def _of_a_site(self, request: Any) -> bool:
         return request.is_navigation_request() and urllib.parse.urlparse(request.url).netloc in self.sites
+
+
+def _has_a_page(request: Any) -> bool:
+    """False for a request of a tab or frame that is gone: nobody will tell its end."""
+    try:
+        return not request.frame.page.is_closed() and not request.frame.is_detached()
+    except Exception:  # Playwright raises where the frame is not known (any more)
+        return False
 
 
 class _Lease:

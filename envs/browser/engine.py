@@ -16,6 +16,7 @@ from browsergym.core.env import BrowserEnv
 from browsergym.utils.obs import IGNORED_AXTREE_ROLES, flatten_axtree_to_str
 
 from envs.browser.chromium import SharedPlaywright, Watch
+from envs.browser.guard import check_call
 from envs.browser.judge import JudgeEndpoint
 
 _ANSWERS = ("assistant", "infeasible")
@@ -51,9 +52,9 @@ class TaskEnv(BrowserEnv):  # type: ignore[misc]
         stopped."""
         waited = "Page.goto: Timeout" in self.last_action_error
         end = time.monotonic() + (0.0 if waited else float(self.task.timeout or 0) / 1000)
-        while self.watch.pending and time.monotonic() < end:
+        while self.watch.waiting() and time.monotonic() < end:
             self.page.wait_for_timeout(_POLL)
-        if self.watch.pending:
+        if self.watch.waiting():
             self._stop_loading()
         super()._wait_dom_loaded()
 
@@ -176,7 +177,7 @@ class Engine:
             slow_mo=plan["slow_mo"],
             pre_observation_delay=plan["observation_delay"],
             pw_context_kwargs=dict(plan["context"]),
-            action_mapping=_actions(tuple(plan["subsets"]), plan["retry_with_force"]).to_python_code,
+            action_mapping=_mapping(tuple(plan["subsets"]), plan["retry_with_force"]),
         )
         env.connected, env.watch = self._connected, self._watch
         return env
@@ -242,5 +243,13 @@ class Engine:
 
 
 @functools.cache
-def _actions(subsets: tuple[str, ...], retry_with_force: bool) -> HighLevelActionSet:
-    return actions_of(list(subsets), retry_with_force)
+def _mapping(subsets: tuple[str, ...], retry_with_force: bool) -> Callable[[str], str]:
+    """From an action to the code that BrowserGym executes; what is refused raises ValueError."""
+    actions = actions_of(list(subsets), retry_with_force)
+
+    def mapped(action: str) -> str:
+        code = str(actions.to_python_code(action))
+        check_call(code)
+        return code
+
+    return mapped

@@ -54,6 +54,9 @@ class TestPages:
             ("click('no-such')", 'ValueError: Could not find element with bid "no-such"'),
             ("I would rather not", "ValueError: Received an empty action."),
             ("noop(1)\nnoop(1)", "ValueError: Received a multi-action, only single-actions are allowed."),
+            ("noop(600000)", "ValueError: noop waits for 10000 ms at most"),
+            ("goto('file:///etc/passwd')", "ValueError: addresses that begin with file: cannot be opened"),
+            ("goto(url=' View-Source:http://a/')", "ValueError: addresses that begin with view-source: cannot be opened"),
             ("press_the_button('1')", "NameError: Invalid action type 'press_the_button'."),
         ],
     )
@@ -192,6 +195,7 @@ class TestDeaths:
         self, settings: WorkerSettings, server: PageServer, busy: bool
     ) -> None:
         """kill -9 of the process that plays, idle or in the middle of a request."""
+        action = f"goto('{server.url}/never')" if busy else "noop(1)"
         code = (
             "import sys, time\n"
             "from envs.browser.client import Browser, WorkerSettings\n"
@@ -199,7 +203,7 @@ class TestDeaths:
             "browser = Browser(WorkerSettings())\n"
             f"browser.open(open_page({server.url!r}))\n"
             "print(browser.process_id, browser.scratch, flush=True)\n"
-            f"browser.step('noop({60000 if busy else 1})')\n"
+            f"browser.step({action!r})\n"
             "time.sleep(60)\n"
         )
         run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
