@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -169,7 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Fetch a browser, NLTK's data and MiniWoB++'s pages.")
     parser.add_argument("--browser", metavar="PROGRAM", help="a Chromium or Chrome of your own")
     arguments = parser.parse_args(argv)
-    steps = (
+    steps: tuple[tuple[str, Callable[[], str]], ...] = (
         ("browser", lambda: install_browser(provision.cache() / provision.BINARY_IN_CACHE, arguments.browser)),
         ("NLTK's punkt_tab", lambda: from_wheel(PUNKT, provision.cache())),
         ("MiniWoB++'s pages", lambda: from_wheel(MINIWOB, provision.cache())),

@@ -99,8 +99,9 @@ class WebArena:
     def check(self) -> list[Problem]:
         """Packages, browser, data, addresses, sites, reset server, judge. All servers are asked at once, five seconds at most."""
         found = provision.problems(webarena=True)
-        if dataset.path() is not None:
-            found += self._judge_problems()
+        if dataset.path() is None:
+            return found
+        found += self._judge_problems()
         missing = [site for site in sites.SITES if site not in self._addresses]
         if missing:
             names = " ".join(f"{sites.variable(site)}=http://…" for site in missing)
