@@ -29,7 +29,9 @@ PAGES = {
     "<a href='/other' target='_blank'>in a new tab</a><a href='/file.bin'>a file</a>"
     "<button onclick=\"alert('Are you there?'); document.title='asked'\">ask</button>"
     "<button onclick='while (true) {}'>hang</button>",
-    "/other": "<title>Other</title><h1>Other</h1><a href='/never'>a page that never comes</a><a href='/broken'>a broken page</a>",
+    "/other": "<title>Other</title><h1>Other</h1><a href='/never'>a page that never comes</a><a href='/broken'>a broken page</a>"
+    "<a href='/never' target='_blank'>a tab that never comes</a><iframe id='f'></iframe>"
+    "<button onclick=\"document.getElementById('f').src='/never'\">frame</button>",
     "/cookie": "<title>Cookie</title><script>document.write(document.cookie || 'no cookie'); document.cookie='seen=1'</script>",
     "/long": "<title>Long</title>" + "".join(f"<button>number {i}</button>" for i in range(400)),
 }

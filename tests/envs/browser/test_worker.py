@@ -92,6 +92,13 @@ class TestPages:
         page = click(browser, page, "link", "a page that never comes")
         assert page.error.startswith("TimeoutError: ") and page.url == f"{server.url}/other"
 
+    def test_a_tab_or_a_frame_that_never_comes_leaves_the_page_as_it_was(self, browser: Browser, server: PageServer) -> None:
+        page = click(browser, browser.open(open_page(f"{server.url}/other")), "link", "a tab that never comes")
+        assert (page.error, page.url, len(page.tabs)) == ("", f"{server.url}/other", 1)
+        page = click(browser, page, "button", "frame")
+        assert page.error == "TimeoutError: the page did not answer in time and was stopped."
+        assert page.url == f"{server.url}/other" and browser.step("noop(1)").error == ""
+
     def test_failing_pages_of_the_sites_are_reported(self, browser: Browser, server: PageServer) -> None:
         browser.open(open_page(server.url, sites=(server.host,)))
         page = browser.step(f"goto('{server.url}/broken')")
