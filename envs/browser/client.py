@@ -26,6 +26,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from envs.browser.plan import Complete, Page, Question, TaskPlan
@@ -156,6 +157,10 @@ class Browser:
     def scratch(self) -> str | None:
         """The worker's scratch folder (downloads, recordings); it goes with the worker."""
         return self._worker.scratch if self._worker is not None else None
+
+    def scratch_file(self, name: str) -> Path:
+        """A place in the worker's scratch folder (see `scratch`); the worker is started where none runs."""
+        return Path(self._started().scratch) / name
 
     def describe(self, subsets: Sequence[str]) -> tuple[tuple[str, ...], str]:
         """Names of the actions in `subsets`, and BrowserGym's own description of them."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from envs.browser import provision
-from envs.browser.client import Browser, BrowserPool, WorkerSettings
+from envs.browser.client import BrowserPool, WorkerSettings
 from envs.browser.plan import TaskPlan
 from envs.webarena import sites
 from envs.webarena.adapter import GROUPS, RESETS, STEPS, SUBSETS, WebArena, WebArenaConfig
@@ -20,7 +20,7 @@ from envs.webarena_verified.dataset import COUNTS, PACKAGE, TASK_TYPES, VERSION,
 from envs.webarena_verified.grading import grade
 from envs.webarena_verified.session import VerifiedSession
 from harness.contracts import ActionMode, Problem, Task
-from harness.errors import ConfigError, EnvironmentCrashed
+from harness.errors import ConfigError
 from harness.registry import did_you_mean
 
 TASK = "envs.webarena_verified.task:VerifiedTask"
@@ -148,7 +148,7 @@ class WebArenaVerified:
         self._hosted.reset_once()
         with self._pool.borrow() as browser:
             names, description = browser.describe(SUBSETS)
-            record = self._record(browser)
+            record = browser.scratch_file(f"network-{next(self._records)}.har")  # goes with the worker
             page = browser.open(self._plan(task, seed, used, record))
             session = VerifiedSession(
                 browser,
@@ -163,12 +163,6 @@ class WebArenaVerified:
             )
             session.examine(page)
             yield session
-
-    def _record(self, browser: Browser) -> Path:
-        """A new file in the worker's scratch folder, which goes with the worker."""
-        if browser.scratch is None:
-            raise EnvironmentCrashed("The browser worker has no folder for its records.")
-        return Path(browser.scratch) / f"network-{next(self._records)}.har"
 
     def _plan(self, task: Task, seed: int, used: Mapping[str, str], record: Path) -> TaskPlan:
         return TaskPlan(
