@@ -1,7 +1,4 @@
-"""Intervals and paired tests (ARCHITECTURE.md rule 8). All are two-sided; `confidence` is a fraction, 0.95 throughout.
-
-scipy does the work where it has it and is imported when a function is called, never with the module.
-"""
+"""Intervals of one quantity: a proportion, a mean, a paired difference."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from harness.seeds import derive
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
-# Bootstrap values are drawn a block of resamples at a time, so that 10,000 tasks do not need a 10,000 × 9,999 matrix.
-_BLOCK = 500
+# Resamples are drawn a batch at a time, so that 10,000 tasks do not need a 10,000 × 9,999 matrix.
+_DRAWN_AT_ONCE = 2_000_000
 # Values closer than this are the same but for rounding.
 _ALIKE = 1e-12
 
@@ -53,15 +50,19 @@ def bootstrap(values: Sequence[float], seed: int, *path: str | int, confidence: 
 
     data = numpy.asarray(values, dtype=float)
     generator = numpy.random.Generator(numpy.random.PCG64(derive(seed, "report", *path)))
-    means = numpy.empty(RESAMPLES)
-    for start in range(0, RESAMPLES, _BLOCK):
-        count = min(_BLOCK, RESAMPLES - start)
-        chosen = generator.integers(0, len(data), size=(count, len(data)))
-        means[start : start + count] = data[chosen].mean(axis=1)
+    means = numpy.concatenate(
+        [data[generator.integers(0, len(data), size=(count, len(data)))].mean(axis=1) for count in batches(len(data))]
+    )
     tail = (1 - confidence) / 2
     low, high = numpy.quantile(means, [tail, 1 - tail])
     estimate = math.fsum(values) / len(values)
     return Interval(min(float(low), estimate), max(float(high), estimate), "bootstrap", confidence)
+
+
+def batches(size: int, total: int = RESAMPLES) -> list[int]:
+    """`total` resamples of `size` values each, in batches that fit into memory."""
+    most = max(1, _DRAWN_AT_ONCE // max(1, size))
+    return [min(most, total - start) for start in range(0, total, most)]
 
 
 def paired_bootstrap(
@@ -72,36 +73,28 @@ def paired_bootstrap(
     return bootstrap(differences, seed, *path, confidence=confidence)
 
 
-@dataclass(frozen=True)
-class McNemar:
-    """Exact McNemar test: tasks that only the first or only the second solved, and the two-sided p."""
+def paired_proportions(both: int, only_first: int, only_second: int, neither: int, confidence: float = CONFIDENCE) -> Interval:
+    """Interval of the difference first − second of two paired proportions, in [-1, 1]: Newcombe's hybrid score interval.
 
-    only_first: int
-    only_second: int
-    p: float
-
-
-def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
-    """Exact McNemar test (binomial on the discordant pairs, McNemar 1947) of paired successes. p is 1 without any."""
-    pairs = list(zip(first, second, strict=True))
-    only_first = sum(a and not b for a, b in pairs)
-    only_second = sum(b and not a for a, b in pairs)
-    if only_first + only_second == 0:
-        return McNemar(0, 0, 1.0)
-    from scipy.stats import binomtest
-
-    p = binomtest(only_first, only_first + only_second, 0.5).pvalue
-    return McNemar(only_first, only_second, min(1.0, float(p)))
+    Newcombe (1998, Statistics in Medicine 17:2635), method 10: Wilson's intervals of both proportions joined with the
+    correlation of the pairs, whose numerator is continuity-corrected where it is positive. Unlike the bootstrap it has a
+    width where no pair or every pair is discordant.
+    """
+    n = both + only_first + only_second + neither
+    first, second = wilson(both + only_first, n, confidence), wilson(both + only_second, n, confidence)
+    p, q = (both + only_first) / n, (both + only_second) / n
+    margins = (both + only_first) * (only_second + neither) * (both + only_second) * (only_first + neither)
+    excess: float = both * neither - only_first * only_second
+    if excess > 0:
+        excess = max(excess - n / 2, 0.0)
+    phi = excess / math.sqrt(margins) if margins else 0.0
+    low = _joined(p - first.low, second.high - q, phi)
+    high = _joined(first.high - p, q - second.low, phi)
+    return Interval(max(-1.0, p - q - low), min(1.0, p - q + high), "newcombe", confidence)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment (Holm 1979) of a family of p values, in the order they came."""
-    adjusted = [0.0] * len(p_values)
-    running = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = running
-    return adjusted
+def _joined(one: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
 
 
 def interaction(scores: Mapping[str, float]) -> float:
