@@ -7,29 +7,31 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, cast
 
 from envs.webarena import dataset
 from envs.webarena_local.site.world import SITES
 from harness.contracts import Task
 
-FILES = ("tasks.json", "site/world.json")
+_DATA = ("tasks.json", "site/world.json")
 
 
 @cache
 def configs() -> tuple[dict[str, Any], ...]:
     """The configurations in order, addresses not yet filled in."""
-    return tuple(json.loads(_read("tasks.json").decode()))
-
-
-def _read(name: str) -> bytes:
-    return resources.files(__package__).joinpath(name).read_bytes()
+    return tuple(json.loads(Path(__file__).with_name("tasks.json").read_text(encoding="utf-8")))
 
 
 def digest() -> str:
-    """sha256 over the tasks and over what the sites hold."""
-    return hashlib.sha256(b"".join(map(_read, FILES))).hexdigest()
+    """sha256 over the tasks, over what the sites hold, and over their pages."""
+    root = Path(__file__).parent
+    pages = sorted(root.joinpath("site", "templates").rglob("*.html"))
+    total = hashlib.sha256()
+    for path in [*(root / name for name in _DATA), *pages]:
+        total.update(path.relative_to(root).as_posix().encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 def with_addresses(config: Mapping[str, Any], urls: Mapping[str, str]) -> dict[str, Any]:
