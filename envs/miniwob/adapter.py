@@ -128,7 +128,9 @@ class MiniWob:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"source": "MiniWoB++ through BrowserGym", "tasks": len(self._tasks), "packages": provision.versions()}
+        played, every = len({task.payload["kind"] for task in self._tasks}), len(kinds())
+        source = "official" if played == every else f"official, {played} of {every} kinds"
+        return {"source": source, "tasks": len(self._tasks), "packages": provision.versions()}
 
     @contextmanager
     def open(self, task: Task, seed: int) -> Iterator[BrowserSession]:

@@ -175,7 +175,7 @@ class WebArena:
         """Versions, the hosts without what an address may hold besides, and how the sites are reset. Never raises."""
         count = len(self._configs) if dataset.path() is not None else 0
         return {
-            "source": f"official, {count} of {dataset.COUNT} tasks",
+            "source": "official" if count == dataset.COUNT else f"official, {count} of {dataset.COUNT} tasks",
             "tasks": count,
             "judge": self._config.judge,
             "reset": self._config.reset,

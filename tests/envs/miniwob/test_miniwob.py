@@ -42,6 +42,12 @@ class TestTasks:
         every = MiniWob().tasks()
         assert [task.index for task in every] == list(range(125)) and every[38] == few[0]
 
+    def test_the_provenance_says_how_much_of_the_benchmark_is_played(self) -> None:
+        assert MiniWob(MiniWobConfig(repeat=2)).provenance["source"] == "official"
+        few = MiniWob(MiniWobConfig(tasks=FEW, repeat=2)).provenance
+        assert (few["source"], few["tasks"]) == ("official, 3 of 125 kinds", 6)
+        assert few["packages"]["playwright"] and few["packages"]["browser"] != "unknown"
+
     def test_variants_of_a_kind_are_one_family(self) -> None:
         assert family("email-inbox-forward-nl-turk") == "email-inbox-forward"
         assert family("click-checkboxes-large") == family("click-checkboxes") == "click-checkboxes"
