@@ -83,6 +83,7 @@ class TestPages:
         browser.close()
         assert not Path(scratch).exists()
 
+    @pytest.mark.slow
     def test_a_page_that_never_comes_is_an_error_of_the_action(self, browser: Browser, server: PageServer) -> None:
         browser.open(open_page(server.url))
         page = browser.step(f"goto('{server.url}/never')")

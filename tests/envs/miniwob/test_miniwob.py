@@ -184,6 +184,7 @@ def test_agents_that_write_nonsense_fail_and_the_stream_goes_on(tmp_path: Path) 
     ] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("deaths", "scores"), [(1, [1.0, 1.0, 1.0]), (2, [1.0, 1.0])])
 def test_a_stream_outlives_its_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaths: int, scores: list[float]) -> None:
     """Killed in the middle of its first task, once (the task is retried) or in the retry too (it is set aside)."""

@@ -16,6 +16,9 @@ from harness.errors import EnvironmentCrashed, SetupError
 from tests.support.browsers import use_installed_browser
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def double() -> Iterator[Sites]:
     sites = Sites()
