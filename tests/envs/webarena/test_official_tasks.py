@@ -15,7 +15,6 @@ from harness.contracts import Call, Reply, Usage
 from harness.errors import EnvironmentCrashed, SetupError
 from tests.support.browsers import use_installed_browser
 
-
 pytestmark = pytest.mark.slow
 
 
