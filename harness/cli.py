@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.errors import MemArenaError, UserError
+from harness.report import commands as report_commands
 
 DEFAULT_ROOT = Path("results/runs")
 EPILOG = """examples:
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for command in (show, memory, listing, table):
         command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
+    report_commands.register(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
     doctor.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="check only what this configuration needs")
@@ -216,4 +218,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "table": _table,
     "doctor": _doctor,
+    **report_commands.HANDLERS,
 }

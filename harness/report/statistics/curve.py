@@ -26,9 +26,10 @@ class Block:
     interval: Interval | None
 
 
-def blocks(values: Sequence[float], seed: int, *path: str | int, count: int | None = None) -> list[Block]:
+def blocks(values: Sequence[float], seed: int, *path: str | int, count: int | None = None, share: bool = True) -> list[Block]:
     """`values` by position in consecutive blocks of (nearly) equal size. Neighbouring blocks share no task, so that their
-    intervals are independent but for what the memory carries over. Wilson where all values are 0 or 1, else bootstrap."""
+    intervals are independent but for what the memory carries over. Wilson where all values are 0 or 1 (and a `share`: the
+    difference of two methods is none), else bootstrap."""
     n = len(values)
     if not n:
         return []
@@ -38,7 +39,7 @@ def blocks(values: Sequence[float], seed: int, *path: str | int, count: int | No
     for first, end in itertools.pairwise(edges):
         held = list(values[first:end])
         mean = math.fsum(held) / len(held)
-        binary = all(value in (0.0, 1.0) for value in held)
+        binary = share and all(value in (0.0, 1.0) for value in held)
         interval = wilson(round(math.fsum(held)), len(held)) if binary else bootstrap(held, seed, "curve", first, *path)
         found.append(Block(first, end - 1, len(held), mean, interval))
     return found
