@@ -7,7 +7,7 @@ TASKS ?= 3
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-embedded demo test test-fast smoke smoke-real table1-alfworld table1-officebench data-alfworld data-bbeh data-kramabench data-officebench setup-webarena bench lint format lock clean
+.PHONY: help install install-embedded demo test test-fast smoke smoke-web smoke-real table1-alfworld table1-officebench table1-webarena data-alfworld data-bbeh data-kramabench data-officebench setup-webarena bench lint format lock clean
 
 help: ## show this help
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -42,6 +42,10 @@ smoke: install ## every host × every memory with the scripted model: does the m
 	$(BIN)/memarena run experiment=smoke -j $(JOBS)
 	$(BIN)/memarena table table1 --env alfworld --models scripted
 
+smoke-web: setup-webarena install-embedded ## both hosts on the local browser environments (scripted), and one task with the embedded model
+	$(BIN)/memarena run experiment=smoke_web -j $(JOBS)
+	$(BIN)/memarena run env=miniwob host=single models=embedded run.tasks=1
+
 smoke-real: install-embedded ## one short run of every memory with the embedded model
 	$(BIN)/memarena run experiment=smoke_real -j $(JOBS)
 
@@ -52,6 +56,10 @@ table1-alfworld: install ## the ALFWorld column of the SEPM paper's Table 1 (nee
 table1-officebench: install ## the OfficeBench column of Table 1 (needs the data, docker and a key)
 	$(BIN)/memarena run experiment=table1_officebench
 	$(BIN)/memarena table table1 --env officebench --models gpt-5-mini
+
+table1-webarena: setup-webarena ## the WebArena column of Table 1 (needs hosted sites and a key)
+	$(BIN)/memarena run experiment=table1_webarena
+	$(BIN)/memarena table table1 --env webarena --models gpt-5-mini
 
 data-alfworld: install ## download the official ALFWorld games
 	$(BIN)/python scripts/data_alfworld.py
