@@ -43,7 +43,8 @@ smoke: install ## every host × every memory with the scripted model: does the m
 	$(BIN)/memarena table table1 --env alfworld --models scripted
 
 smoke-web: setup-webarena install-embedded ## both hosts on the local browser environments (scripted), and one task with the embedded model
-	$(BIN)/memarena run experiment=smoke_web -j $(JOBS)
+	$(BIN)/memarena run experiment=smoke_webarena_local -j $(JOBS)
+	$(BIN)/memarena run experiment=smoke_miniwob -j $(JOBS)
 	$(BIN)/memarena run env=miniwob host=single models=embedded run.tasks=1
 
 smoke-real: install-embedded ## one short run of every memory with the embedded model
