@@ -120,14 +120,15 @@ def test_the_judge_is_the_models_of_the_run(local: Observed) -> None:
 
 def test_what_the_agents_see_names_no_port(local: Observed) -> None:
     with local.open(task_of(local, 9038), 0) as session:
-        assert session.observation.splitlines()[:6] == [
+        assert session.observation.splitlines()[:7] == [
             "Your task: Who built the lighthouse of Port Verrin, by the encyclopedia, and how many kilometres is it from there to the "
             "Herring Market, by the map?",
             "Tabs: 0: Encyclopedia <http://wikipedia.double/>; 1 (current): OpenStreetMap <http://map.double/>",
             "URL: http://map.double/",
             "RootWebArea 'OpenStreetMap', focused, url='http://map.double/'",
-            "\t[6] navigation 'Map'",
-            "\t\t[7] link 'Map', url='http://map.double/'",
+            "\t[7] navigation 'Map'",
+            "\t\t[8] link 'Map', url='http://map.double/'",
+            "\t\t[9] link 'Find directions between two points', url='http://map.double/directions'",
         ]
         assert session.facts == {"family=template-21", "site=map", "site=wikipedia"}
         seen = session.step("goto('http://wikipedia.double/wiki/Port_Verrin')")

@@ -155,9 +155,9 @@ def test_a_dead_server_is_an_infrastructure_failure_and_is_started_anew() -> Non
         own._answer(0.5)
     assert own.process_id is None
     assert "<main" in Visitor(own, "wikipedia").get("/")
-    os.kill(own.process_id, signal.SIGKILL)
-    while _running(own.process_id):
-        time.sleep(0.01)
+    assert own._process is not None
+    own._process.kill()
+    own._process.wait()
     assert "<main" in Visitor(own, "wikipedia").get("/")  # found dead and replaced
     own.close()
 

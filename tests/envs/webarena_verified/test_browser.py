@@ -18,7 +18,11 @@ from harness.contracts import Outcome
 from harness.errors import EnvironmentCrashed
 from tests.support.browsers import use_installed_browser
 
-pytestmark = pytest.mark.skipif(folder() is None, reason="the extra webarena is not installed")
+pytestmark = [
+    pytest.mark.skipif(folder() is None, reason="the extra webarena is not installed"),
+    # of url_normalize, which webarena-verified uses
+    pytest.mark.filterwarnings("ignore:Transitional processing is deprecated:DeprecationWarning"),
+]
 
 # one task of each type that the double's pages can satisfy; what they expect is read from the package
 NAVIGATE, MUTATE, RETRIEVE = 44, 399, 0

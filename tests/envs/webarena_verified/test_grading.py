@@ -18,7 +18,11 @@ from envs.webarena_verified.grading import grade
 from envs.webarena_verified.session import answer_of
 from harness.errors import ConfigError, EnvironmentCrashed, SetupError
 
-pytestmark = pytest.mark.skipif(folder() is None, reason="the extra webarena is not installed")
+pytestmark = [
+    pytest.mark.skipif(folder() is None, reason="the extra webarena is not installed"),
+    # of url_normalize, which webarena-verified uses
+    pytest.mark.filterwarnings("ignore:Transitional processing is deprecated:DeprecationWarning"),
+]
 
 GITLAB = "http://127.0.0.1:8023"
 URLS = {"gitlab": GITLAB}
