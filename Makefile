@@ -33,10 +33,10 @@ test: install-embedded ## run all tests, the type checker and the linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 test-fast: install-embedded ## run the tests that take less than ten seconds each
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 
 smoke: install ## every host × every memory with the scripted model: does the machinery work?
 	$(BIN)/memarena run experiment=smoke -j $(JOBS)

@@ -117,7 +117,10 @@ class TestLoop:
     def test_an_action_is_stopped_at_its_limit_and_the_apps_go_on(self, environment: Make) -> None:
         made = environment(command_seconds=1.0)
         with made.open(made.tasks()[0], 0) as session:
-            assert shell(session, "sleep 60") == "The action was stopped: it took longer than 1 s. The current folder is /testbed again."
+            assert (
+                shell(session, "sleep 60")
+                == "The action was stopped: it took longer than 1 s. The current folder is /testbed again."
+            )
             assert shell(session, "echo on") == "on"
 
     def test_a_killed_server_is_an_observation_and_the_apps_go_on(self, environment: Make) -> None:
@@ -223,8 +226,13 @@ def folders() -> set[str]:
     return {path.name for path in Path(tempfile.gettempdir()).glob("memarena-officebench-*")}
 
 
-def test_a_task_leaves_no_folder_and_what_a_killed_process_left_is_removed(environment: Make, office: Path) -> None:
-    before = folders()
+def test_a_task_leaves_no_folder_and_what_a_killed_process_left_is_removed(
+    environment: Make, office: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"  # of this test alone, which may run beside others
+    scratch.mkdir(mode=0o755)
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     code = f"""
         import time
         from envs.officebench.adapter import OfficeBench, OfficeBenchConfig
@@ -237,17 +245,17 @@ def test_a_task_leaves_no_folder_and_what_a_killed_process_left_is_removed(envir
     environment()
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "open\n"
-        assert len(folders() - before) == 1
+        assert len(folders()) == 1
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    left = folders() - before
+    left = folders()
     assert len(left) == 1
     made = environment()
     with made.open(made.tasks()[0], 0) as session:
         session.step(session.noop_action)
         session.outcome()
         assert not left & folders()
-    assert folders() <= before
+    assert folders() == set()
 
 
 class TestEnvironment:

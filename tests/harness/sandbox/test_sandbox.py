@@ -19,6 +19,7 @@ from harness.sandbox.kinds import sandbox_kind
 
 IMAGE = Image("memarena/sandbox-test:1", Path(__file__).parent / "image")
 LIMITS = SandboxLimits(memory_mib=300, processes=40, scratch_mib=32, output_bytes=100_000)
+OWNER = f"tests-{os.getpid()}"  # tests may run side by side
 CONFINED = ("docker", "bubblewrap")
 
 
@@ -28,7 +29,7 @@ def open_kind(kind: str, workspace: Path, limits: SandboxLimits = LIMITS) -> San
         pytest.skip(f"no {kind} here: {problems[0].what}")
     target = str(workspace) if kind == "process" else "/workspace"
     try:
-        return made.start(Plan(IMAGE, (Mount(workspace, target, writable=True),), limits, owner="tests"))
+        return made.start(Plan(IMAGE, (Mount(workspace, target, writable=True),), limits, owner=OWNER))
     except SetupError as error:
         pytest.skip(f"no image here: {error}")
 
@@ -202,8 +203,8 @@ class TestOrphans:
             import docker
 
             client = docker.from_env()
-            assert client.containers.list(all=True, filters={"label": "memarena.owner=tests"})
-        assert not client.containers.list(all=True, filters={"label": "memarena.owner=tests"})
+            assert client.containers.list(all=True, filters={"label": f"memarena.owner={OWNER}"})
+        assert not client.containers.list(all=True, filters={"label": f"memarena.owner={OWNER}"})
 
 
 def test_an_unknown_kind_is_named() -> None:
