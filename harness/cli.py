@@ -12,7 +12,6 @@ from pathlib import Path
 from harness.errors import MemArenaError, UserError
 from harness.report import commands as report_commands
 
-DEFAULT_ROOT = Path("results/runs")
 EPILOG = """examples:
   memarena run experiment=demo                      three memories on three small tasks, with the embedded model
   memarena run method=generative models=gpt-5-mini  one stream
@@ -50,16 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="the runs there are")
     listing.add_argument("--json", action="store_true", help="as JSON")
 
-    table = commands.add_parser("table", help="a paper's table, measured beside reported")
-    table.add_argument(
-        "table", metavar="TABLE", help="table1, table2, table4, table5, components, textual, tokens, emma-table2, smg"
-    )
-    table.add_argument("--env", help="only this environment's column")
-    table.add_argument("--models", help="only runs with this model set")
-    table.add_argument("--format", choices=("markdown", "csv", "latex"), default="markdown")
-
-    for command in (show, memory, listing, table):
-        command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
+    for command in (show, memory, listing):
+        command.add_argument(
+            "--root", type=Path, default=report_commands.DEFAULT_ROOT, help="where the runs are (default %(default)s)"
+        )
     report_commands.register(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
@@ -153,14 +146,6 @@ def _directory(args: argparse.Namespace) -> Path:
     return given if given.exists() else args.root / args.run
 
 
-def _root(args: argparse.Namespace) -> Path:
-    """The folder of runs; the default one need not exist yet."""
-    root: Path = args.root
-    if not root.is_dir() and root != DEFAULT_ROOT:
-        raise UserError(f"There is no folder {root}.", "Say where the runs are with --root.")
-    return root
-
-
 def _show(args: argparse.Namespace) -> int:
     import json
 
@@ -192,16 +177,8 @@ def _list(args: argparse.Namespace) -> int:
 
     from harness.report.listing import listing, render
 
-    found = listing(_root(args))
+    found = listing(report_commands.runs_root(args))
     print(json.dumps(found, indent=1, ensure_ascii=False) if args.json else render(found))
-    return 0
-
-
-def _table(args: argparse.Namespace) -> int:
-    from harness.report.tables import build
-
-    table = build(args.table, _root(args), env=args.env, models=args.models)
-    print({"markdown": table.to_markdown, "csv": table.to_csv, "latex": table.to_latex}[args.format]())
     return 0
 
 
@@ -216,7 +193,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "show": _show,
     "memory": _memory,
     "list": _list,
-    "table": _table,
     "doctor": _doctor,
     **report_commands.HANDLERS,
 }

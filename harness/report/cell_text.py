@@ -57,8 +57,13 @@ def part(
 ) -> str:
     """One printed part. Reported numbers stand in the first line of their row only."""
     if name in _REPORTED:
-        return _REPORTED[name](column, reported) if first else ""
+        return reported_part(name, column, reported) if first else ""
     return NOTHING if cell is None else _MEASURED[name](column, cell, mark)
+
+
+def reported_part(name: str, column: ColumnSpec, reported: ReportedCell) -> str:
+    """One printed part of the paper's side."""
+    return _REPORTED[name](column, reported)
 
 
 # --- reported ---------------------------------------------------------------------------------------------------------
@@ -101,7 +106,7 @@ def _measured(_: ColumnSpec, cell: MeasuredCell, mark: Callable[[str], str]) -> 
             mean = number(cell.found.value * cell.measure.scale, decimals)
             shown = [f"{cell.value:,.{decimals}f}", f"({mean} a task [{bounds}],", f"n={cell.found.n})"]
         else:
-            shown = [number(cell.value, decimals), f"[{bounds}]", f"n={cell.found.n}"]
+            shown = [(cell.shown or NOTHING).replace("-", "−"), f"[{bounds}]", f"n={cell.found.n}"]
     if cell.infra_failures:
         shown.append(f"+{cell.infra_failures} infra")
     if any(run.status != "finished" for run in cell.runs):
@@ -121,7 +126,7 @@ def _change(column: ColumnSpec, cell: MeasuredCell, _: Callable[[str], str]) -> 
         shown = f"{found.change:+.1f} %".replace("-", "−")
     else:
         decimals = cell.measure.decimals
-        shown = arrow(found.change, number(found.change, decimals))
+        shown = arrow(float(found.shown or 0), found.shown or NOTHING)
         bounds = (found.interval.low, found.interval.high) if found.interval else ()
         shown += f" [{', '.join(number(bound, decimals) for bound in bounds) or NOTHING}]"
     return f"{shown} pairs={found.pairs}"
@@ -226,6 +231,8 @@ def _measured_record(cell: MeasuredCell | None) -> dict[str, Any]:
         "constrain_actions": run.constrained if run else None,
         "status": run.status if run else None,
         "comparable_with_reported": not cell.departures if cell else None,
+        "measured_displayed": cell.shown if cell else None,
+        "change_displayed": comparison.displayed if comparison else None,
         "notes": cell.facts if cell else None,
         "run": " ".join(one.name for one in cell.runs) if cell else None,
     }

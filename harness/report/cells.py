@@ -13,6 +13,7 @@ from harness.report.compare import Comparison, Measure, obstacles
 from harness.report.definition import ColumnSpec, RowSpec, TableSpec, find_reported, matches, run_selection
 from harness.report.measure import Estimate, Run, estimate
 from harness.report.reported import SCALES, Reported
+from harness.report.rounding import displayed_mean, exact_mean, half_up
 from harness.report.statistics import bootstrap
 
 
@@ -37,8 +38,10 @@ class ReportedCell:
         return self.number.count.explain() if self.number and self.number.count and not self.number.possible else ""
 
 
-def reported_cell(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, column: ColumnSpec) -> ReportedCell:
-    """The paper's side of one cell."""
+def reported_cell(
+    spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, column: ColumnSpec, deltas: str = "displayed"
+) -> ReportedCell:
+    """The paper's side of one cell; `deltas` says whether its change is of displayed numbers or of counts."""
     if row.combine:
         return _combined(spec, numbers, row, column)
     number = find_reported(numbers, row, column, column.metric)
@@ -47,13 +50,16 @@ def reported_cell(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, co
     if number is None:
         return ReportedCell(tokens=tokens)
     before = find_reported(numbers, spec.row(row.baseline), column, column.metric) if row.baseline else None
-    change = None if before is None else _change(number, before, column.change == "percent")
+    change = None if before is None else _change(number, before, column.change == "percent", deltas == "counts")
     return ReportedCell(number, number.value, number.unit, change, None, tokens, number.n or (score.n if score else None))
 
 
-def _change(number: Reported, before: Reported, relative: bool) -> str:
+def _change(number: Reported, before: Reported, relative: bool, counts: bool) -> str:
     if relative:
         return f"{float(Fraction(number.value) / Fraction(before.value) - 1) * 100:+.1f}"
+    if counts and None not in (number.k, before.k) and number.n and before.n:
+        exact = Fraction(number.k or 0, number.n) - Fraction(before.k or 0, before.n)
+        return half_up(exact * SCALES[number.unit], number.decimals)
     return str(Decimal(number.value) - Decimal(before.value))
 
 
@@ -70,16 +76,10 @@ def _combined(spec: TableSpec, numbers: Sequence[Reported], row: RowSpec, column
         exact = sum(
             (Fraction(str(factor)) * Fraction(part.k or 0, part.n or 1) * SCALES[part.unit] for factor, part in held), Fraction(0)
         )
-        counts = _round(exact, decimals)
+        counts = half_up(exact, decimals)
     tasks = {part.n for _, part in held}
     value = own.value if own else f"{shown:.{decimals}f}"
     return ReportedCell(own, value, "pp", None, counts, None, tasks.pop() if len(tasks) == 1 else None)
-
-
-def _round(exact: Fraction, decimals: int) -> str:
-    """Half away from zero, as for `reported.displayed`."""
-    digits = math.floor(abs(exact) * 10**decimals + Fraction(1, 2))
-    return f"{Decimal(digits if exact >= 0 else -digits).scaleb(-decimals):.{decimals}f}"
 
 
 # --- measured ---------------------------------------------------------------------------------------------------------
@@ -87,13 +87,16 @@ def _round(exact: Fraction, decimals: int) -> str:
 class MeasuredCell:
     """What one run (of a combining row: one run a part) measured, in display units. `value` is None without a result.
 
-    `reported_n` is the number of tasks behind the paper's number beside it, where that is known.
+    `shown` is the value as the papers display theirs; that of a combining row is the sum of its parts' displayed values
+    (with deltas from counts: of the parts). `reported_n` is the number of tasks behind the paper's number beside it, where that
+    is known.
     """
 
     runs: tuple[Run, ...]
     measure: Measure
     found: Estimate | None
     line: str
+    shown: str | None = None
     reported_n: int | None = None
     comparison: Comparison | None = None
     remarks: list[str] = field(default_factory=list)
@@ -130,12 +133,17 @@ class MeasuredCell:
 
     @property
     def facts(self) -> str:
-        """The footnote: which model, which tasks, and everything that a reader must know before comparing."""
+        """The footnote."""
+        return "; ".join(self.fact_list)
+
+    @property
+    def fact_list(self) -> list[str]:
+        """Which model, which tasks, and everything that a reader must know before comparing."""
         first = self.run
         tasks = [f"all {first.total} tasks"] if first.planned == first.total else []
         known = [first.labels["models_label"], f"seed {first.seed}", *tasks, *self.departures]
         caveats = [caveat for run in self.runs for caveat in run.caveats()]
-        return "; ".join(dict.fromkeys([*known, *caveats, *self.remarks]))
+        return list(dict.fromkeys([*known, *caveats, *self.remarks]))
 
 
 def line_label(run: Run, variant: bool = True) -> str:
@@ -147,13 +155,12 @@ def line_label(run: Run, variant: bool = True) -> str:
 
 
 def measured_cells(
-    spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec, measure: Measure
+    spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec, measure: Measure, deltas: str = "displayed"
 ) -> list[MeasuredCell]:
     """One cell a run that fits; nothing is averaged over runs."""
     if row.combine:
-        return _measured_combination(spec, runs, row, column, measure)
-    fitting = fitting_runs(spec, runs, row, column)
-    return [MeasuredCell((run,), measure, _estimate(run, measure), line_label(run)) for run in fitting]
+        return _measured_combination(spec, runs, row, column, measure, deltas)
+    return [_measured_cell(run, measure) for run in fitting_runs(spec, runs, row, column)]
 
 
 def fitting_runs(spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec) -> list[Run]:
@@ -165,12 +172,14 @@ def fitting_runs(spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: Col
     return found
 
 
-def _estimate(run: Run, measure: Measure) -> Estimate | None:
-    return estimate(list(measure.values(run).values()), run.seed, "score")
+def _measured_cell(run: Run, measure: Measure) -> MeasuredCell:
+    values = list(measure.values(run).values())
+    shown = displayed_mean(values, measure.scale, measure.decimals) if values else None
+    return MeasuredCell((run,), measure, estimate(values, run.seed, "score"), line_label(run), shown)
 
 
 def _measured_combination(
-    spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec, measure: Measure
+    spec: TableSpec, runs: Sequence[Run], row: RowSpec, column: ColumnSpec, measure: Measure, deltas: str
 ) -> list[MeasuredCell]:
     """Every choice of one run a part whose cells differ in the method only, summed task by task over the common tasks."""
     choices = [fitting_runs(spec, runs, spec.row(name), column) for name in row.combine]
@@ -184,10 +193,22 @@ def _measured_combination(
         sums = [math.fsum(factor * side[task] for factor, side in zip(factors, values, strict=True)) for task in common]
         interval = bootstrap(sums, chosen[0].seed, "combine")
         total = Estimate(math.fsum(sums) / len(sums), len(sums), None, interval) if sums else None
-        cell = MeasuredCell(chosen, measure, total, line_label(chosen[0], variant=False))
+        parts = [(factor, [side[task] for task in common]) for factor, side in zip(factors, values, strict=True)]
+        shown = _displayed_sum(parts, measure, deltas) if common else None
+        cell = MeasuredCell(chosen, measure, total, line_label(chosen[0], variant=False), shown)
         cell.remarks.append(f"from the runs {', '.join(run.name for run in chosen)} on their {len(common)} common tasks")
         found.append(cell)
     return found
+
+
+def _displayed_sum(parts: Sequence[tuple[float, list[float]]], measure: Measure, deltas: str) -> str:
+    """The sum of factor × mean: of displayed means as the papers do, or from the exact ones."""
+    scale = Fraction(repr(measure.scale))
+    if deltas == "displayed":
+        shown = [(Decimal(repr(factor)), displayed_mean(values, measure.scale, measure.decimals)) for factor, values in parts]
+        return half_up(Fraction(sum((factor * Decimal(mean) for factor, mean in shown), Decimal(0))), measure.decimals)
+    exact = sum((Fraction(repr(factor)) * exact_mean(values) * scale for factor, values in parts), Fraction(0))
+    return half_up(exact, measure.decimals)
 
 
 def group_lines(cells: Mapping[int, Sequence[MeasuredCell]]) -> list[tuple[str, dict[int, MeasuredCell]]]:

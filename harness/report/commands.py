@@ -40,8 +40,21 @@ def register(commands: Any) -> None:
     check.add_argument("--all", action="store_true", help="every number, not only the impossible ones")
     check.add_argument("--json", action="store_true", help="as JSON")
 
-    for command in (compare, stability):
-        command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
+    table = commands.add_parser("table", help="a paper's table, measured beside reported")
+    table.add_argument("table", metavar="TABLE", help="table1, table2, table5, components, …, or a YAML (docs/reports.md)")
+    table.add_argument("--env", help="only this environment's column")
+    table.add_argument("--models", help="only runs with this model set")
+    table.add_argument("--format", choices=("markdown", "csv", "latex"), default="markdown")
+    table.add_argument("--wide", action="store_true", help="every column and every run in one line each")
+    table.add_argument("--deltas", choices=("displayed", "counts"), default="displayed", help="what changes are differences of")
+    table.add_argument("--save", type=Path, metavar="DIR", help="write all three forms into this folder instead of printing one")
+
+    for command in (compare, stability, table):
+        add_root(command)
+
+
+def add_root(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
 
 
 def _view(args: argparse.Namespace, name: str) -> RunView:
@@ -84,6 +97,25 @@ def _check_reported(args: argparse.Namespace) -> int:
     return _print(check(args.tables), text, args.json)
 
 
+def _table(args: argparse.Namespace) -> int:
+    from harness.report.tables import build
+
+    table = build(args.table, runs_root(args), env=args.env, models=args.models, deltas=args.deltas)
+    if args.save is not None:
+        print("\n".join(map(str, table.save(args.save, args.wide))))
+        return 0
+    print(table.form(args.format, args.wide))
+    return 0
+
+
+def runs_root(args: argparse.Namespace) -> Path:
+    """The folder of runs; the default one need not exist yet."""
+    root: Path = args.root
+    if not root.is_dir() and root != DEFAULT_ROOT:
+        raise UserError(f"There is no folder {root}.", "Say where the runs are with --root.")
+    return root
+
+
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
-    {"compare": _compare, "stability": _stability, "check-reported": _check_reported}
+    {"compare": _compare, "stability": _stability, "check-reported": _check_reported, "table": _table}
 )

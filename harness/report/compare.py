@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from types import MappingProxyType
 
 from harness.errors import ConfigError
 from harness.registry import did_you_mean
 from harness.report.measure import Run
+from harness.report.rounding import displayed_mean, exact_mean, half_up
 from harness.report.statistics import Interval, McNemar, bootstrap, holm, mcnemar
 from harness.store.identity import differences
 
@@ -94,7 +97,8 @@ class Comparison:
 
     `change` is in display units (percentage points for scores) or, where relative, in percent; `interval` its 95 % interval
     by a paired bootstrap (None for a relative change). `test` is McNemar's on success where the measure rests on it, `holm`
-    its p adjusted over all methods compared with the same baseline run in the same column.
+    its p adjusted over all methods compared with the same baseline run in the same column. `displayed` is the change as the
+    papers print it, the difference of the two displayed means, and `exact` the same without rounding them first.
     """
 
     baseline: Run
@@ -103,10 +107,17 @@ class Comparison:
     interval: Interval | None
     test: McNemar | None
     holm: float | None = None
+    displayed: str | None = None
+    exact: str | None = None
+    deltas: str = "displayed"
+
+    @property
+    def shown(self) -> str | None:
+        return self.exact if self.deltas == "counts" else self.displayed
 
 
-def compare(run: Run, baseline: Run, measure: Measure, relative: bool = False) -> Comparison:
-    """The paired difference of `run` to `baseline`; without common tasks, all is None."""
+def compare(run: Run, baseline: Run, measure: Measure, relative: bool = False, deltas: str = "displayed") -> Comparison:
+    """The paired difference of `run` to `baseline`; without common tasks, all is None. `deltas`: displayed or counts."""
     ours, theirs = measure.values(run), measure.values(baseline)
     common = [task for task in ours if task in theirs]
     if not common:
@@ -119,7 +130,19 @@ def compare(run: Run, baseline: Run, measure: Measure, relative: bool = False) -
         return Comparison(baseline, len(common), 100 * (after / before - 1) if before else None, None, test)
     changes = [(ours[task] - theirs[task]) * measure.scale for task in common]
     interval = bootstrap(changes, run.seed, "paired")
-    return Comparison(baseline, len(common), math.fsum(changes) / len(changes), interval, test)
+    sides = [[side[task] for task in common] for side in (ours, theirs)]
+    shown = [Decimal(displayed_mean(side, measure.scale, measure.decimals)) for side in sides]
+    exact = (exact_mean(sides[0]) - exact_mean(sides[1])) * Fraction(repr(measure.scale))
+    return Comparison(
+        baseline,
+        len(common),
+        math.fsum(changes) / len(changes),
+        interval,
+        test,
+        displayed=str(shown[0] - shown[1]),
+        exact=half_up(exact, measure.decimals),
+        deltas=deltas,
+    )
 
 
 def adjust(comparisons: Sequence[Comparison]) -> list[Comparison]:

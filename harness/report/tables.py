@@ -7,7 +7,6 @@ other's place. Every run that fits a cell has a line of its own.
 from __future__ import annotations
 
 import sqlite3
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from harness.errors import UserError
 from harness.registry import did_you_mean
 from harness.report import cell_text as text
 from harness.report.cells import MeasuredCell, ReportedCell, fitting_runs, group_lines, measured_cells, reported_cell
+from harness.report.compact import compact, letter
 from harness.report.compare import adjust, choose_baseline, compare, measure_named
 from harness.report.definition import ColumnSpec, RowSpec, TableSpec, define, select_columns
 from harness.report.measure import Run
@@ -34,10 +34,11 @@ class Place:
     measured: list[MeasuredCell]
 
 
-def build(table: str, root: Path, *, env: str | None = None, models: str | None = None) -> Table:
+def build(table: str, root: Path, *, env: str | None = None, models: str | None = None, deltas: str = "displayed") -> Table:
     """The table named `table` (or the YAML at that path) over the runs below `root`.
 
-    `env` keeps the columns of one environment, `models` the runs of one model set (its name or its label).
+    `env` keeps the columns of one environment, `models` the runs of one model set (its name or its label). `deltas` says what
+    changes are differences of: displayed numbers, as in the papers, or counts before rounding.
     """
     spec = define(table)
     columns = select_columns(spec, env)
@@ -48,9 +49,9 @@ def build(table: str, root: Path, *, env: str | None = None, models: str | None 
         problems += (
             [] if runs else [f"No run below {root} has the model set {models!r}. {did_you_mean(models, sets) if sets else ''}"]
         )
-    grid = _grid(spec, columns, runs)
+    grid = _grid(spec, columns, runs, deltas)
     for index, column in enumerate(columns):
-        _compare(spec, column, [place[index] for place in grid], runs)
+        _compare(spec, column, [place[index] for place in grid], runs, deltas)
     return _table(Path(table).stem, spec, columns, grid, problems)
 
 
@@ -67,15 +68,15 @@ def _read(root: Path) -> tuple[list[Run], list[str]]:
     return sorted(runs, key=lambda run: (run.name, str(run.view.directory))), problems
 
 
-def _grid(spec: TableSpec, columns: Sequence[ColumnSpec], runs: Sequence[Run]) -> list[list[Place]]:
+def _grid(spec: TableSpec, columns: Sequence[ColumnSpec], runs: Sequence[Run], deltas: str) -> list[list[Place]]:
     numbers = spec.numbers()
     measures = [measure_named(column.measure) for column in columns]
     grid = []
     for row in spec.rows:
         places = []
         for column, measure in zip(columns, measures, strict=True):
-            reported = reported_cell(spec, numbers, row, column)
-            cells = measured_cells(spec, runs, row, column, measure)
+            reported = reported_cell(spec, numbers, row, column, deltas)
+            cells = measured_cells(spec, runs, row, column, measure, deltas)
             for cell in cells:
                 cell.reported_n = reported.tasks
             places.append(Place(reported, cells))
@@ -83,7 +84,7 @@ def _grid(spec: TableSpec, columns: Sequence[ColumnSpec], runs: Sequence[Run]) -
     return grid
 
 
-def _compare(spec: TableSpec, column: ColumnSpec, places: Sequence[Place], runs: Sequence[Run]) -> None:
+def _compare(spec: TableSpec, column: ColumnSpec, places: Sequence[Place], runs: Sequence[Run], deltas: str) -> None:
     """Fill in the comparisons of one column; Holm's family are the cells with the same baseline run."""
     families: dict[int, list[MeasuredCell]] = {}
     for row, place in zip(spec.rows, places, strict=True):
@@ -94,7 +95,7 @@ def _compare(spec: TableSpec, column: ColumnSpec, places: Sequence[Place], runs:
             baseline, remark = choose_baseline(cell.run, candidates)
             cell.remarks += [remark] if remark else []
             if baseline is not None and cell.found is not None:
-                cell.comparison = compare(cell.run, baseline, cell.measure, column.change == "percent")
+                cell.comparison = compare(cell.run, baseline, cell.measure, column.change == "percent", deltas)
                 families.setdefault(id(baseline), []).append(cell)
     for family in families.values():
         adjusted = adjust([cell.comparison for cell in family if cell.comparison is not None])
@@ -111,16 +112,10 @@ class _Footnotes:
     def mark(self, note: str) -> str:
         if note not in self.texts:
             self.texts.append(note)
-        return f"({_letter(self.texts.index(note))})"
+        return f"({letter(self.texts.index(note))})"
 
     def lines(self) -> list[str]:
-        return [f"({_letter(index)}) {note}." for index, note in enumerate(self.texts)]
-
-
-def _letter(index: int) -> str:
-    """a … z, aa, ab, …"""
-    more, last = divmod(index, 26)
-    return (_letter(more - 1) if more else "") + string.ascii_lowercase[last]
+        return [f"({letter(index)}) {note}." for index, note in enumerate(self.texts)]
 
 
 def _table(
@@ -155,7 +150,21 @@ def _table(
         records += _records(name, row, columns, places)
     notes = [*spec.notes, *text.legend(spec, grid), *footnotes.lines(), *_impossible(spec, columns, grid), *problems]
     flat = tuple(tuple(_one_line(cell) for cell in line) for line in lines)
-    return Table(name, spec.title, tuple(heads), flat, tuple(blocks), tuple(map(_one_line, notes)), tuple(records))
+    brief = compact(spec, columns, grid)
+    ending = tuple(map(_one_line, problems))
+    told = tuple(map(_one_line, notes))
+    return Table(
+        name,
+        spec.title,
+        tuple(heads),
+        flat,
+        tuple(blocks),
+        told,
+        tuple(records),
+        brief.sheets,
+        brief.pages,
+        (*brief.notes, *ending),
+    )
 
 
 def _one_line(cell: str) -> str:
