@@ -32,6 +32,7 @@ from typing import IO, Any
 from envs.browser.plan import Complete, Page, Question, TaskPlan
 from envs.browser.processes import Process, descendants, end
 from harness.errors import EnvironmentCrashed, SetupError
+from harness.sandbox.marks import make_marked_folder
 
 _CHUNK = 1 << 18
 _TAIL = 2000  # characters of a dead worker's stderr that an error quotes at most
@@ -57,7 +58,7 @@ class _Worker:
     """A started worker with its pipes and its scratch folder. Not thread-safe."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        self.scratch = tempfile.mkdtemp(prefix="memarena-browser-")
+        self.scratch = str(make_marked_folder("memarena-browser"))
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the worker
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part), **settings.env}
         env |= {"TMPDIR": self.scratch, "MEMARENA_SCRATCH": self.scratch}

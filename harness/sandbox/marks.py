@@ -28,15 +28,20 @@ def alive(mark: str) -> bool:
     return pid.isdigit() and _started(int(pid)) == started
 
 
-@contextlib.contextmanager
-def marked_folder(prefix: str) -> Iterator[Path]:
-    """A new folder in the temporary directory, removed at the end; first removes those of `prefix` whose process is gone."""
+def make_marked_folder(prefix: str) -> Path:
+    """A new folder in the temporary directory; first removes those of `prefix` whose process is gone."""
     root = Path(tempfile.gettempdir())
     for old in root.glob(f"{prefix}-*"):
         pid, _, rest = old.name.removeprefix(f"{prefix}-").partition("-")
         if not alive(f"{pid}-{rest.partition('-')[0]}"):
             shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-{process_mark()}-"))
+    return Path(tempfile.mkdtemp(prefix=f"{prefix}-{process_mark()}-"))
+
+
+@contextlib.contextmanager
+def marked_folder(prefix: str) -> Iterator[Path]:
+    """The same, removed at the end."""
+    folder = make_marked_folder(prefix)
     try:
         yield folder
     finally:
