@@ -102,3 +102,26 @@ def test_a_site_or_login_that_fails_is_infrastructure(made: Any, double: Sites, 
         double.plant("gitlab", None)
     with environment.open(environment.tasks()[0], 0) as session:
         assert not session.step("noop(1)").done
+
+
+def test_table_1_has_the_column_and_says_how_many_of_the_812_were_played(
+    double: Sites, made: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(44)
+    from harness.cli import main
+    from tests.support.build import played, scripted
+
+    env = {
+        "name": "webarena",
+        "sites": double.urls(),
+        "reset": "never",
+        "observation_delay": 0.05,
+    }
+    models = scripted("replies", replies=["send_msg_to_user('nothing')"])
+    run = {"tasks": 2, "name": "webarena-autogen"}
+    played(tmp_path, env=env, host={"name": "autogen"}, models=models, run=run)
+    capsys.readouterr()
+    assert main(["table", "table1", "--env", "webarena", "--root", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if line.startswith("| AutoGen") and "No added memory" in line)
+    assert "WebArena reported" in out and "n=2" in row and "2 of 812 tasks" in out and "scripted" in out, out
