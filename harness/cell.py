@@ -128,6 +128,11 @@ class Cell:
                 "variant": config.variant,
                 "experiment": config.experiment,
             },
+            "versions": {
+                "host": type(self.host).version,
+                "method": self.memory_class.version,
+                "env": self.environment.version,
+            },
             "seed": config.run.seed,
             "tasks": {
                 "n": max(len(self.tasks), previous["tasks"]["n"] if previous else 0),

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from harness.archive import commands as archive_commands
 from harness.errors import MemArenaError, UserError
 from harness.report import commands as report_commands
 
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
             "--root", type=Path, default=report_commands.DEFAULT_ROOT, help="where the runs are (default %(default)s)"
         )
     report_commands.register(commands)
+    archive_commands.register(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
     doctor.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="check only what this configuration needs")
@@ -195,4 +197,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "doctor": _doctor,
     **report_commands.HANDLERS,
+    **archive_commands.HANDLERS,
 }

@@ -10,7 +10,7 @@ import importlib.metadata
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,12 @@ def unpack(cfg: Any, hydra: Any) -> Point:
         if group not in choices:
             raise ConfigError(f"{group} is not set to one of its choices.", f"There are: {', '.join(_available(group))}.")
     experiment = chosen.get("experiment")
-    bases = {group: base for group in GROUPS if group in choices and (base := _yaml(group, choices[group])) is not None}
-    return {str(k): v for k, v in values.items()}, choices, bases, experiment
+    return {str(k): v for k, v in values.items()}, choices, bases_of(choices), experiment
+
+
+def bases_of(choices: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What the chosen YAMLs say by themselves, by group, as far as it can be told."""
+    return {group: base for group in GROUPS if group in choices and (base := _yaml(group, choices[group])) is not None}
 
 
 def _yaml(group: str, name: str) -> dict[str, Any] | None:

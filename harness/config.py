@@ -182,7 +182,7 @@ def _variant(loaded: Mapping[str, Any], bases: Mapping[str, Mapping[str, Any]], 
     return ", ".join(found)
 
 
-def _is_name(part: str) -> bool:
+def is_name(part: str) -> bool:
     return part == part.strip() and part.isprintable() and part not in ("", ".", "..") and len(part.encode()) <= 200
 
 
@@ -200,7 +200,7 @@ def check_run(run: RunConfig) -> None:
         raise ConfigError(f"run.seed is {run.seed}.", f"Use a number from 0 to {LARGEST_SEED}.")
     if run.progress not in ("auto", "bar", "lines", "off"):
         raise ConfigError(f"run.progress is {run.progress!r}.", did_you_mean(run.progress, ["auto", "bar", "lines", "off"]))
-    if run.name is not None and not all(_is_name(part) for part in run.name.split("/")):
+    if run.name is not None and not all(is_name(part) for part in run.name.split("/")):
         raise ConfigError(f"run.name is {run.name!r}.", "Use a relative path of printable names, without empty parts and '..'.")
     if run.infra_retries < 0 or run.max_infra_failures < 1:
         raise ConfigError("run.infra_retries must be 0 or more, run.max_infra_failures 1 or more.")

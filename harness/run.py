@@ -73,8 +73,8 @@ def _finished(directory: Path, total: int) -> bool:
     return {row.position for row in RunView(directory).tasks()} >= set(range(total))
 
 
-def gateway_of(cell: Cell, directory: Path, limits: Limits | None = None) -> Gateway:
-    """The models of `cell`; recordings lie in `directory` unless the configuration says where."""
+def gateway_of(cell: Cell, directory: Path, limits: Limits | None = None, prices: PriceBook | None = None) -> Gateway:
+    """The models of `cell`; recordings lie in `directory` unless the configuration says where; the newest prices if None."""
     run = cell.config.run
     path = Path(run.replay.path) if run.replay.path else directory / "recordings.sqlite"
     return Gateway(
@@ -83,7 +83,7 @@ def gateway_of(cell: Cell, directory: Path, limits: Limits | None = None) -> Gat
         constrain_actions=run.constrain_actions,
         limits=limits,
         replay=Recorder(cast(Mode, run.replay.mode), path),
-        prices=PriceBook.load(),
+        prices=prices or PriceBook.load(),
     )
 
 

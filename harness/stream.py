@@ -91,10 +91,13 @@ class Stream:
         self._memory: Memory | None = None
         self._stage: Stage | None = None
 
-    def play(self) -> StreamResult:
-        """Play every task that has no result yet. Raises what stops the stream; what was committed stays."""
+    def play(self, positions: Sequence[int] | None = None) -> StreamResult:
+        """Play every task that has no result yet, in their order or, as a replay does, just `positions` in the order given.
+
+        Raises what stops the stream; what was committed stays.
+        """
         self.store.recover()
-        finished = self.store.finished_positions()
+        finished = set(self.store.finished_positions())
         before = self.store.spent()
         used = Spent(
             before.answered, before.input_tokens + before.output_tokens, before.cost_usd or 0.0, before.seconds, before.steps
@@ -103,11 +106,13 @@ class Stream:
         result = StreamResult(0, len(finished), 0)
         in_a_row = 0
         with self.limits.scope("stream", run.limits.stream, used=used):
-            for position, task in enumerate(self.cell.tasks):
+            for position in range(len(self.cell.tasks)) if positions is None else positions:
                 if position in finished:
                     continue
+                task = self.cell.tasks[position]
                 failure = self._with_retries(position, task, late=any(done > position for done in finished))
                 if failure is None:
+                    finished.add(position)
                     result.played, in_a_row = result.played + 1, 0
                     continue
                 result.infra_failures, in_a_row = result.infra_failures + 1, in_a_row + 1
