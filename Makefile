@@ -5,8 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 TASKS ?= 3
 JOBS ?= 2
+# tables and figures: which runs, which model set of them (empty: all), and where the files go
+RUNS ?= results/runs
+MODELS ?=
+OUT ?= results/paper
 
 .DEFAULT_GOAL := help
+.PHONY: paper tables figures check-reported table1 table2 table4 table5 components textual tokens figure1 figure4a figure4b figure5a figure5b learning
 .PHONY: help install install-embedded demo test test-fast smoke smoke-web smoke-real table1-alfworld table1-officebench table1-webarena data-alfworld data-bbeh data-kramabench data-officebench setup-webarena bench lint format lock clean
 
 help: ## show this help
@@ -79,6 +84,48 @@ $(VENV)/.webarena: $(VENV)/.installed requirements/webarena.txt
 
 data-officebench: install ## download OfficeBench: 300 tasks with their files
 	$(BIN)/python scripts/data_officebench.py
+
+# --- from runs to paper: each target prints the files that it wrote
+CHOSEN = --root $(RUNS) --save $(OUT) $(if $(MODELS),--models $(MODELS))
+TABLE = $(BIN)/memarena table $@ $(CHOSEN)
+FIGURE = $(BIN)/memarena figure $@ $(CHOSEN)
+$(VENV)/.paper: $(VENV)/.installed
+	$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "matplotlib>=3.9,<4"
+	@touch $@
+
+paper: $(VENV)/.paper ## all tables and figures of the runs there are, in one PDF (RUNS= MODELS= OUT=)
+	$(BIN)/memarena paper $(CHOSEN)
+tables: table1 table2 table4 table5 components textual tokens ## every table of the SEPM paper: Markdown, CSV, LaTeX
+figures: figure1 figure4a figure4b figure5a figure5b learning ## every figure of the SEPM paper: PDF, PNG, SVG, CSV
+check-reported: install ## can each percentage that a paper reports be a count at all?
+	$(BIN)/memarena check-reported
+
+table1: install ## SEPM Table 1: five methods under two hosts
+	$(TABLE)
+table2: install ## SEPM Table 2: twelve endpoints and the main one
+	$(TABLE)
+table4: install ## SEPM Table 4: MultiAgentBench
+	$(TABLE)
+table5: install ## SEPM Table 5: contributions of memory and alignment, and their interaction
+	$(TABLE)
+components: install ## the component table of SEPM Figure 5(b)
+	$(TABLE)
+textual: install ## explicit graphs against textual procedures
+	$(TABLE)
+tokens: install ## tokens beside scores
+	$(TABLE)
+figure1: $(VENV)/.paper ## SEPM Figure 1: MultiAgentBench
+	$(FIGURE)
+figure4a: $(VENV)/.paper ## SEPM Figure 4(a): mean over the benchmarks
+	$(FIGURE)
+figure4b: $(VENV)/.paper ## SEPM Figure 4(b): tokens against success
+	$(FIGURE)
+figure5a: $(VENV)/.paper ## SEPM Figure 5(a): the textual control
+	$(FIGURE)
+figure5b: $(VENV)/.paper ## SEPM Figure 5(b): components
+	$(FIGURE)
+learning: $(VENV)/.paper ## score along the stream, a line a method
+	$(FIGURE)
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
 	$(BIN)/python -m tests.bench

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.store.view import RunView
 
 DEFAULT_ROOT = Path("results/runs")
+DEFAULT_PAPER = Path("results/paper")
 Handler = Callable[[argparse.Namespace], int]
 
 
@@ -49,7 +50,20 @@ def register(commands: Any) -> None:
     table.add_argument("--deltas", choices=("displayed", "counts"), default="displayed", help="what changes are differences of")
     table.add_argument("--save", type=Path, metavar="DIR", help="write all three forms into this folder instead of printing one")
 
-    for command in (compare, stability, table):
+    figure = commands.add_parser("figure", help="a paper's figure of the runs there are, reported and measured apart")
+    figure.add_argument("figure", metavar="FIGURE", help="figure1, figure4a, figure4b, figure5a, figure5b, learning, or a YAML")
+    figure.add_argument("--env", help="only this environment's column")
+    figure.add_argument("--models", help="only runs with this model set")
+    figure.add_argument("--format", choices=("all", "pdf", "png", "svg", "csv"), default="all", help="csv: the numbers drawn")
+    figure.add_argument("--save", type=Path, default=DEFAULT_PAPER, metavar="DIR", help="where to (default %(default)s)")
+
+    paper = commands.add_parser("paper", help="all tables and figures of the runs there are, in one PDF")
+    paper.add_argument("--env", help="only this environment's tables")
+    paper.add_argument("--models", help="only runs with this model set")
+    paper.add_argument("--deltas", choices=("displayed", "counts"), default="displayed", help="what changes are differences of")
+    paper.add_argument("--save", type=Path, default=DEFAULT_PAPER, metavar="DIR", help="where to (default %(default)s)")
+
+    for command in (compare, stability, table, figure, paper):
         add_root(command)
 
 
@@ -108,6 +122,26 @@ def _table(args: argparse.Namespace) -> int:
     return 0
 
 
+def _figure(args: argparse.Namespace) -> int:
+    from harness.report.figures.data import figure_data
+    from harness.report.figures.draw import FORMATS
+    from harness.report.paper import figure_files
+
+    data = figure_data(args.figure, runs_root(args), env=args.env, models=args.models)
+    kinds = {"all": FORMATS, "csv": ()}.get(args.format, (args.format,))
+    files = figure_files(data, args.save, kinds)
+    print("\n".join([*map(str, files), *(f"- {note}" for note in data.notes), *([f"- {data.missing}"] if data.missing else [])]))
+    return 0
+
+
+def _paper(args: argparse.Namespace) -> int:
+    from harness.report.paper import make
+
+    made = make(runs_root(args), args.save, env=args.env, models=args.models, deltas=args.deltas)
+    print("\n".join([*map(str, made.files), *([f"- {made.remark}"] if made.remark else []), str(made.document)]))
+    return 0
+
+
 def runs_root(args: argparse.Namespace) -> Path:
     """The folder of runs; the default one need not exist yet."""
     root: Path = args.root
@@ -117,5 +151,12 @@ def runs_root(args: argparse.Namespace) -> Path:
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
-    {"compare": _compare, "stability": _stability, "check-reported": _check_reported, "table": _table}
+    {
+        "compare": _compare,
+        "stability": _stability,
+        "check-reported": _check_reported,
+        "table": _table,
+        "figure": _figure,
+        "paper": _paper,
+    }
 )

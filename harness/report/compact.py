@@ -29,8 +29,8 @@ SHORT: Mapping[str, str] = MappingProxyType(
         "tokens_measured": "tokens meas.",
     }
 )
-# Facts that a sign in the cell says already.
-SAID_BY_SIGN = ("tokens of ",)
+# Facts that the cell says already: by its sign ~, by n, and by n=3/134.
+SAID_BY_CELL = ("tokens of ", "all ", "incomplete: ")
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,24 @@ def compact(spec: TableSpec, columns: Sequence[ColumnSpec], grid: Sequence[Seque
     lines, hidden = _lines(spec, grid)
     shown = [cell for line in lines for cell in line.cells.values()]
     marks = _Marks(shown)
-    labels = {_with(cell) for cell in shown}
+    labels = {with_label(cell) for cell in shown}
     writer = _Writer(spec, columns, lines, marks, len(labels) > 1)
+    sheets, pages = writer.sheets(markdown_width), writer.sheets(latex_width)  # these use the letters that the notes explain
     notes = [*spec.notes, *_legend(spec, columns, lines), *marks.notes()]
     if hidden:
         notes.append(f"{plural(hidden, 'line')} of runs with scripted answers left out: --wide shows them, or --models.")
     flat = tuple(" ".join(note.split()) for note in notes)
-    return Compact(tuple(writer.sheets(markdown_width)), tuple(writer.sheets(latex_width)), flat)
+    return Compact(tuple(sheets), tuple(pages), flat)
 
 
 def _lines(spec: TableSpec, grid: Sequence[Sequence[PlaceLike]]) -> tuple[list[Line], int]:
     """All lines, without those of scripted runs where any other run is there; and how many were left out."""
     cells = [cell for places in grid for place in places for cell in place.measured]
-    only = any(not _scripted(cell) for cell in cells)
+    only = any(not is_scripted(cell) for cell in cells)
     found, hidden = [], 0
     for row, places in zip(spec.rows, grid, strict=True):
         held = group_lines({index: place.measured for index, place in enumerate(places)})
-        kept = [by_column for _, by_column in held if not (only and any(map(_scripted, by_column.values())))]
+        kept = [by_column for _, by_column in held if not (only and any(map(is_scripted, by_column.values())))]
         hidden += len(held) - len(kept)
         if row.rest and not kept:
             continue
@@ -81,11 +82,11 @@ def _lines(spec: TableSpec, grid: Sequence[Sequence[PlaceLike]]) -> tuple[list[L
     return found, hidden
 
 
-def _scripted(cell: MeasuredCell) -> bool:
+def is_scripted(cell: MeasuredCell) -> bool:
     return any(run.scripted for run in cell.runs)
 
 
-def _with(cell: MeasuredCell) -> str:
+def with_label(cell: MeasuredCell) -> str:
     """ "gpt-5-mini s0": the model set's name and the seed, and in brackets what the configuration changes."""
     run = cell.run
     label = f"{run.labels['models']} s{run.seed}"
@@ -116,7 +117,7 @@ class _Marks:
 
 
 def _told(cell: MeasuredCell) -> list[str]:
-    return [fact for fact in cell.fact_list if not fact.startswith(SAID_BY_SIGN)]
+    return [fact for fact in cell.fact_list if not fact.startswith(SAID_BY_CELL)]
 
 
 def letter(index: int) -> str:
@@ -169,7 +170,7 @@ class _Writer:
         head.append(line.row.label if line.first else "")
         if named:
             held = [line.cells[index] for index in indices if index in line.cells]
-            head.append(_with(held[0]) if held else NOTHING)
+            head.append(with_label(held[0]) if held else NOTHING)
         values = [self._part(part, line, index) for index in indices for part in self.used[index]]
         return tuple(" ".join(cell.split()) for cell in (*head, *values))
 
@@ -187,7 +188,7 @@ class _Writer:
         place = width - sum(len(self.used[index]) for index in indices)
         for index in indices:
             for offset, part in enumerate(self.used[index]):
-                if part in ("reported", "measured") and self.columns[index].measure != "tokens":
+                if part in ("reported", "measured") and self.columns[index].bold:
                     found |= {(line, place + offset) for line in _highest(lines, index, part)}
             place += len(self.used[index])
         return frozenset(found)
@@ -206,7 +207,7 @@ def _highest(lines: Sequence[Line], index: int, part: str) -> list[int]:
         value = line.places[index].reported.value if part == "reported" else cell.shown if cell else None
         if value is None or line.row.combine or (part == "reported" and not line.first):
             continue
-        model = _with(cell) if part == "measured" and cell else ""
+        model = with_label(cell) if part == "measured" and cell else ""
         families.setdefault((line.row.group, model), []).append((float(value), place))
     return [
         place

@@ -10,13 +10,14 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import ConfigError
 from harness.registry import did_you_mean
 from harness.report.measure import LABELS, Run
 from harness.report.reported import Reported, load
 
+Spec = TypeVar("Spec")
 RUN_KEYS = (*LABELS, "models_label", "actor_model", "experiment")
 REPORTED_KEYS = ("paper", "source", "host", "method", "variant", "model", "env", "split")
 
@@ -27,7 +28,8 @@ class ColumnSpec:
 
     `metric` is the CSV's metric; `measure` is what is taken from a run: score (percent), tokens (total), or
     `metric:<name>` for the mean of a metric that the environment records. `change` says how rows with a baseline are
-    compared: points or percent; `tokens` adds the tokens of the same runs.
+    compared: points or percent; `tokens` adds the tokens of the same runs. `bold` prints the highest of a block bold
+    on a page: not where less is better.
     """
 
     label: str = ""
@@ -38,6 +40,7 @@ class ColumnSpec:
     measure: str = "score"
     change: str = "points"
     tokens: bool = False
+    bold: bool = True
 
 
 @dataclass
@@ -96,6 +99,13 @@ def define(table: str) -> TableSpec:
     path = Path(table) if table.endswith(".yaml") else tables_dir() / f"{table}.yaml"
     if not path.is_file():
         raise ConfigError(f"Unknown table {table!r}.", did_you_mean(table, names()))
+    spec = read_yaml(path, TableSpec, "table")
+    _check(spec, path.stem)
+    return spec
+
+
+def read_yaml(path: Path, schema: type[Spec], kind: str) -> Spec:
+    """The YAML at `path` as the dataclass `schema`; `kind` names it in errors. Raises ConfigError."""
     from omegaconf import OmegaConf
     from yaml import YAMLError  # type: ignore[import-untyped]
 
@@ -106,10 +116,8 @@ def define(table: str) -> TableSpec:
     except (YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path} holds no table.", "See docs/reports.md.")
-    spec = validate(TableSpec, {str(key): value for key, value in values.items()}, f"table {path.stem}")
-    _check(spec, path.stem)
-    return spec
+        raise ConfigError(f"{path} holds no {kind}.", "See docs/reports.md.")
+    return validate(schema, {str(key): value for key, value in values.items()}, f"{kind} {path.stem}")
 
 
 def _check(spec: TableSpec, name: str) -> None:

@@ -124,7 +124,7 @@ class Table:
             out += [
                 r"\begin{table}[htbp]",
                 r"\centering\small",
-                *self._caption(sheet.title, f"-{index + 1}" if index else ""),
+                *self._caption(self._part(sheet), f"-{index + 1}" if index else ""),
                 r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
                 *_tabular(sheet),
                 "}",
@@ -132,6 +132,11 @@ class Table:
                 r"\end{table}",
             ]
         return "\n".join(out)
+
+    def _part(self, sheet: Sheet) -> str:
+        """Which columns a page shows, where there are several pages."""
+        groups = dict.fromkeys(head.group for head in sheet.heads if head.group)
+        return "" if len(self.pages) == 1 else sheet.title or ", ".join(groups)
 
     def _caption(self, part: str, suffix: str) -> list[str]:
         title = f"{self.title}: {part}" if part else self.title

@@ -23,7 +23,7 @@ from harness.report.measure import Run
 from harness.report.render import Head, Table
 from harness.store.view import find_runs
 
-__all__ = ["Table", "build"]
+__all__ = ["Collected", "Place", "Table", "build", "collect"]
 
 
 @dataclass
@@ -40,6 +40,22 @@ def build(table: str, root: Path, *, env: str | None = None, models: str | None 
     `env` keeps the columns of one environment, `models` the runs of one model set (its name or its label). `deltas` says what
     changes are differences of: displayed numbers, as in the papers, or counts before rounding.
     """
+    held = collect(table, root, env=env, models=models, deltas=deltas)
+    return _table(Path(table).stem, held.spec, held.columns, held.grid, held.problems)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The cells of a table before any is printed: a row of the definition a line of `grid`, a column a place of it."""
+
+    spec: TableSpec
+    columns: Sequence[ColumnSpec]
+    grid: Sequence[Sequence[Place]]
+    problems: Sequence[str]
+
+
+def collect(table: str, root: Path, *, env: str | None = None, models: str | None = None, deltas: str = "displayed") -> Collected:
+    """What `build` prints, as cells. Raises UserError for unknown names."""
     spec = define(table)
     columns = select_columns(spec, env)
     runs, problems = _read(root)
@@ -52,7 +68,7 @@ def build(table: str, root: Path, *, env: str | None = None, models: str | None 
     grid = _grid(spec, columns, runs, deltas)
     for index, column in enumerate(columns):
         _compare(spec, column, [place[index] for place in grid], runs, deltas)
-    return _table(Path(table).stem, spec, columns, grid, problems)
+    return Collected(spec, columns, grid, problems)
 
 
 def _read(root: Path) -> tuple[list[Run], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.contracts import Task
@@ -127,3 +128,23 @@ def play(
         late,  # type: ignore[arg-type]
     )
     store.commit(row, 1.5, 1.0)
+
+
+def play_counts(store: Store, scores: Sequence[float], tokens: int = 0) -> None:
+    """Results of many tasks at once, written as `play` would, in one transaction; `tokens` each, by one call a task."""
+    play(store, 0, scores[0], [replace(LEDGER, input_tokens=tokens, output_tokens=0)] if tokens else [])
+    for table, key in (("task", "task_index"), ("ledger", "task_index")):
+        columns = [row[1] for row in store.db.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
+        first = store.db.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE position = 0").fetchone()
+        if first is None:
+            continue
+        held = dict(zip(columns, tuple(first), strict=True))
+        rows = []
+        for position, score in enumerate(scores[1:], start=1):
+            held.update({"position": position, key: position, "task_id": f"task-{position}"})
+            if table == "task":
+                held.update(score=score, success=int(score == 1.0))
+            rows.append(tuple(held.values()))
+        marks = ", ".join("?" * len(columns))
+        store.db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+    store.db.commit()
