@@ -5,10 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 TASKS ?= 3
 JOBS ?= 2
-# tables and figures: which runs, which model set of them (empty: all), and where the files go
+# tables and figures: which runs, which model set of them (empty: all), where the files go, and whether
+# changes are of displayed scores as in the papers or of counts
 RUNS ?= results/runs
 MODELS ?=
 OUT ?= results/paper
+DELTAS ?= displayed
 
 .DEFAULT_GOAL := help
 .PHONY: paper tables figures check-reported table1 table2 table4 table5 components textual tokens figure1 figure4a figure4b figure5a figure5b learning
@@ -87,14 +89,14 @@ data-officebench: install ## download OfficeBench: 300 tasks with their files
 
 # --- from runs to paper: each target prints the files that it wrote
 CHOSEN = --root $(RUNS) --save $(OUT) $(if $(MODELS),--models $(MODELS))
-TABLE = $(BIN)/memarena table $@ $(CHOSEN)
+TABLE = $(BIN)/memarena table $@ --deltas $(DELTAS) $(CHOSEN)
 FIGURE = $(BIN)/memarena figure $@ $(CHOSEN)
 $(VENV)/.paper: $(VENV)/.installed
 	$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "matplotlib>=3.9,<4"
 	@touch $@
 
-paper: $(VENV)/.paper ## all tables and figures of the runs there are, in one PDF (RUNS= MODELS= OUT=)
-	$(BIN)/memarena paper $(CHOSEN)
+paper: $(VENV)/.paper ## all tables and figures of the runs there are, in one PDF (RUNS= MODELS= OUT= DELTAS=)
+	$(BIN)/memarena paper --deltas $(DELTAS) $(CHOSEN)
 tables: table1 table2 table4 table5 components textual tokens ## every table of the SEPM paper: Markdown, CSV, LaTeX
 figures: figure1 figure4a figure4b figure5a figure5b learning ## every figure of the SEPM paper: PDF, PNG, SVG, CSV
 check-reported: install ## can each percentage that a paper reports be a count at all?

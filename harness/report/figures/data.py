@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
@@ -96,10 +97,11 @@ Rows = Sequence[tuple[RowSpec, Sequence[Place]]]
 
 
 def _measured_panels(held: Collected, chosen: Sequence[int]) -> list[str]:
-    """A panel a model set, seed and variant; scripted ones only where nothing else was measured."""
+    """A panel a model set, seed and variant, those with most cells first; scripted ones only where there is no other."""
     cells = [cell for places in held.grid for index in chosen for cell in places[index].measured if cell.found]
     real = [cell for cell in cells if not is_scripted(cell)]
-    return sorted({with_label(cell) for cell in real or cells})
+    counted = Counter(with_label(cell) for cell in real or cells)
+    return sorted(counted, key=lambda label: (-counted[label], label))
 
 
 def _cell(place: Place, panel: str) -> MeasuredCell | None:
