@@ -62,6 +62,11 @@ def prepare(
         )
     wanted = len(cell.tasks)
     finished = found is not None and _finished(directory, wanted)
+    if found is not None and "rescored" in found and not finished:
+        raise IdentityError(
+            f"{directory} was graded anew from {found['rescored']['from']}; it is no stream that could go on.",
+            "Give this run a name of its own (run.name=…).",
+        )
     if not finished:  # what is finished needs neither key nor recording
         cell.require(gateway_of(cell, directory).check())
     return Prepared(cell, directory, finished)

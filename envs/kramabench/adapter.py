@@ -36,7 +36,7 @@ class KramaBenchConfig:
     name: str = "kramabench"
     split: str = "all"
     domains: list[str] = field(default_factory=lambda: list(DOMAINS))
-    grader: str = "typed"
+    grader: str = field(default="typed", metadata={"grading": True})
     max_steps: int = 20
     cell_seconds: float = 120.0
     memory_mib: int = 4096

@@ -45,7 +45,7 @@ class OfficeBenchConfig:
 
     name: str = "officebench"
     apps: list[int] = field(default_factory=lambda: [1, 2, 3])
-    grader: str = "official"
+    grader: str = field(default="official", metadata={"grading": True})
     max_steps: int = 20
     command_seconds: float = 10.0
     llm_tokens: int = 50

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from harness.errors import UserError
+
 DEFAULT_ROOT = Path("results/runs")
 Handler = Callable[[argparse.Namespace], int]
 RUN = "a run's directory, or its name below --root"
@@ -32,10 +34,20 @@ def register(commands: Any) -> None:
     replay.add_argument("run", metavar="RUN|PACK", help=f"{RUN}, or a pack")
     replay.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="where this machine keeps things: env.data_dir=…")
 
+    diff = commands.add_parser("diff", help="what of a run still holds: REUSE, RESCORE or RERUN, with reasons")
+    diff.add_argument("run", metavar="RUN", help=RUN)
+    diff.add_argument("others", nargs="*", metavar="RUN|KEY=VALUE", help="another run; without one: this code, data and conf/")
+
+    rescore = commands.add_parser("rescore", help="grade a run anew from its recorded actions, without a model")
+    rescore.add_argument("run", metavar="RUN", help=RUN)
+    rescore.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what to grade by: env.grader=fixed")
+    rescore.add_argument("--name", help="the new run's directory beside the old one (default: made from both)")
+
     for command in (pack, replay):
         command.add_argument("--recordings", type=Path, metavar="FILE", help="the recordings, if they lie elsewhere")
+    for command in (pack, replay, diff, rescore):
         command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
-    for command in (pack, unpack, replay):
+    for command in (pack, unpack, replay, diff, rescore):
         command.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -73,4 +85,28 @@ def _replay(args: argparse.Namespace) -> int:
     return 0 if all(run["identical"] for run in found) else 1
 
 
-HANDLERS: Mapping[str, Handler] = MappingProxyType({"pack": _pack, "unpack": _unpack, "replay": _replay})
+def _diff(args: argparse.Namespace) -> int:
+    from harness.archive.differing import against_now, as_data, between, render
+    from harness.store.view import RunView
+
+    runs = [word for word in args.others if "=" not in word or place(args, word).is_dir()]
+    words = [word for word in args.others if word not in runs]
+    if len(runs) > 1 or (runs and words):
+        raise UserError("Two runs are compared, or a run with what its command would play today.", "See `memarena diff --help`.")
+    view = RunView(place(args, args.run))
+    found = between(view, RunView(place(args, runs[0]))) if runs else against_now(view, words)
+    _print(as_data(found) if args.json else found, render, args.json)
+    return 0
+
+
+def _rescore(args: argparse.Namespace) -> int:
+    from harness.archive.rescoring import render, rescore
+    from harness.store.view import RunView
+
+    _print(rescore(RunView(place(args, args.run)), args.overrides, args.name), render, args.json)
+    return 0
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {"pack": _pack, "unpack": _unpack, "replay": _replay, "diff": _diff, "rescore": _rescore}
+)

@@ -63,13 +63,13 @@ def with_overrides(values: Tree, overrides: Sequence[str]) -> Tree:
     return {str(key): value for key, value in made.items()}
 
 
-def rebuild(view: RunView, overrides: Sequence[str] = (), **run: Any) -> Cell:
-    """The cell of `view` with the code and data that are here now; `run` replaces run options.
+def rebuild(view: RunView, overrides: Sequence[str] = (), values: Tree | None = None, **run: Any) -> Cell:
+    """The cell of `view` (or of `values`) with the code and data that are here now; `run` replaces run options.
 
     Raises ConfigError where the configuration does not fit this version any more, SetupError where a package is missing.
     """
     manifest = view.manifest
-    values = with_overrides(values_of(manifest, view.directory), overrides)
+    values = with_overrides(values_of(manifest, view.directory) if values is None else values, overrides)
     values["run"] = {**values["run"], **run}
     choices = choices_of(manifest)
     try:

@@ -6,7 +6,7 @@ at four hooks, inside the stream's transaction; the models are the only way to a
 which memory it runs with, a memory does not know which host calls it.
 """
 
-from harness.contracts.environments import ActionMode, Environment, Guided, Idle, Judged, Probed, Problem, Session
+from harness.contracts.environments import ActionMode, Environment, Guided, Idle, Judged, Probed, Problem, Session, Unrepeatable
 from harness.contracts.hosts import Host, TaskInfo, TaskSession, TeamMemory
 from harness.contracts.memory import Guidance, Inspectable, Member, Memory, MemoryServices, Rehearse, Review, TrajectoryCard
 from harness.contracts.models import MODEL_KEYS, Call, LocalEmbedder, Message, ModelKey, Models, Phase, Reply, Usage, UsageSource
@@ -64,6 +64,7 @@ __all__ = [
     "Trajectory",
     "TrajectoryCard",
     "Turn",
+    "Unrepeatable",
     "Usage",
     "UsageSource",
 ]

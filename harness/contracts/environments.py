@@ -80,6 +80,13 @@ class Probed(Protocol):
         """What does not work; called where `check` found nothing. May take a minute, raises nothing."""
 
 
+@runtime_checkable
+class Unrepeatable(Protocol):
+    """An environment whose world is not the same again for the same actions (sites that others host, say): no `memarena rescore`."""
+
+    unrepeatable: str  # why, in a few words
+
+
 class Environment(Protocol):
     """A benchmark. Constructed with an instance of its `Config` dataclass; construction spends nothing and reads little.
 

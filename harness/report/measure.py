@@ -155,6 +155,13 @@ class Run:
             found.append("answers held to the admissible actions")
         if self.order != "official":
             found.append(f"task order {self.order}")
+        if isinstance(self.at("rescored"), Mapping):
+            grading = ", ".join(self.at("rescored.grading") or [])
+            found.append(
+                f"graded anew ({grading}) from the run {self.at('rescored.from')}: its memory learnt from the old scores"
+            )
+            if differing := self.at("rescored.differing_observations"):
+                found.append(f"{plural(differing, 'observation')} on regrading not those of the run")
         return found
 
     def caveats(self) -> list[str]:
