@@ -164,9 +164,15 @@ def render(found: Sequence[Change]) -> str:
         return "REUSE: nothing differs."
     counted = {name: sum(change.verdict == name for change in found) for name in reversed(ORDER)}
     head = f"{verdict(found)}: " + ", ".join(f"{count} × {name}" for name, count in counted.items() if count)
-    ordered = sorted(found, key=lambda change: (-ORDER.index(change.verdict), change.key))
+    named = {
+        change.key.partition(".")[0] for change in found if change.key in ("host.name", "method.name", "env.name", "models.name")
+    }
+    # another method has other settings: they say nothing of their own
+    told = [change for change in found if change.key.partition(".")[0] not in named or change.key.endswith(".name")]
+    ordered = sorted(told, key=lambda change: (-ORDER.index(change.verdict), change.key))
     rows = [(change.verdict, change.key, f"{_text(change.old)} → {_text(change.new)}", change.reason) for change in ordered]
-    return "\n".join([head, *(f"  {line}" for line in columns(rows))])
+    rest = [f"  … and {len(found) - len(told)} settings of what is another"] if len(told) < len(found) else []
+    return "\n".join([head, *(f"  {line}" for line in columns(rows)), *rest])
 
 
 def _text(value: Any) -> str:

@@ -72,7 +72,7 @@ class TestDiff:
         view = run(tmp_path)
         monkeypatch.setattr("tests.support.toy.Toy.version", "1-B")
         assert [(change.key, change.verdict) for change in against_now(view)] == [("environment.version", "REUSE")]
-        monkeypatch.setattr("methods.hosts.single.Single.version", "7-A")
+        monkeypatch.setattr("methods.hosts.single.SingleAgent.version", "7-A")
         assert ("code.host", "RERUN") in [(change.key, change.verdict) for change in against_now(view)]
 
     def test_the_yaml_of_today_counts_except_where_the_run_deviated(
