@@ -6,17 +6,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.report import definition
 from harness.report.reported import Reported, files, load
 from harness.report.text import columns, plural
 
 
 def check(tables: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """A record for each reported number of `tables` (names of results/reported/, with or without .csv; none: all).
+    """A record for each reported number of `tables`: files of results/reported/, with or without .csv, or tables of
+    conf/table/, which name their files; none: all.
 
     `possible` is None where the number claims to be no count. Raises UserError for an unknown name.
     """
-    names = [name if name.endswith(".csv") else f"{name}.csv" for name in tables] or files()
+    names = [file for name in tables for file in _files(name)] or files()
     return [_record(name, number) for name in names for number in load(name)]
+
+
+def _files(name: str) -> list[str]:
+    if name in definition.names():
+        return definition.define(name).reported
+    return [name if name.endswith(".csv") else f"{name}.csv"]
 
 
 def _record(name: str, number: Reported) -> dict[str, Any]:

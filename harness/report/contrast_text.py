@@ -136,7 +136,10 @@ def _sequential(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Sequential", f"{so_far} (highest {one['peak']:.3g}; decided at {1 / one['alpha']:g})"),
         ("", f"{bounds}, whenever one looks (alpha {one['alpha']:g})"),
     ]
-    if one["decided"]:
+    if one["decided"] and one["e"] < 1 / one["alpha"]:
+        fallen = "one might have stopped; since then the evidence has fallen, so the difference is not steady"
+        rows.append(("", f"DECIDED at pair {one['decided_at']}: {fallen}"))
+    elif one["decided"]:
         rows.append(("", f"DECIDED at pair {one['decided_at']}: one may stop"))
     elif one["finished"]:
         rows.append(("", "not decided, and all planned pairs are played"))

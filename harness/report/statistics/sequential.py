@@ -102,7 +102,8 @@ def _interval(differences: Sequence[float], alpha: float, bound: float) -> Inter
     """The mean differences that the same game, played for them instead of for 0, does not rule out.
 
     Against a mean of m the gamble is 1 + λ (d − m), with λ held to what cannot ruin the gambler: 1 / (1 + m) upwards and
-    1 / (1 − m) downwards. At m = 0 it is the e-process itself, so that the interval and the decision never disagree.
+    1 / (1 − m) downwards. At m = 0 it is the e-process itself: the interval leaves out 0 exactly while that is at 1 / alpha or
+    above. It is the one of now, not the overlap of all so far, which a difference that changes along the stream would empty.
     """
     import numpy
 

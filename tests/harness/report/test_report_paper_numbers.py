@@ -34,7 +34,10 @@ def test_table_1_prints_every_score_and_every_arrow_of_the_paper(table1: Table) 
 
 def test_table_1_as_printed_holds_the_papers_cells(table1: Table) -> None:
     text = table1.to_compact_markdown()
-    assert "| SEPM              | 89.55 ↑29.85 | 89.55 [83.2, 93.7] n=134 | ↑29.85 [22.4, 38.1] | <0.001   | 5.2 M       | 5.20 M       |" in text
+    assert (
+        "| SEPM              | 89.55 ↑29.85 | 89.55 [83.2, 93.7] n=134 | ↑29.85 [22.4, 38.1] | <0.001   | 5.2 M       | 5.20 M       |"
+        in text
+    )
     assert "| Generative Agents | 38.33 ↓3.34  | 38.33 [33.0, 43.9] n=300 | ↓3.34 [−5.3, −1.3]" in text
     assert "≠" not in text
 
