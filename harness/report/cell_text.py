@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from harness.report.cells import MeasuredCell, ReportedCell
 from harness.report.definition import ColumnSpec, TableSpec
+from harness.report.statistics import McNemar, Permutation
 from harness.report.text import NOTHING, integer, number
 
 # The printed parts of a column, in order; `reported` and `measured` always stand, the others where a row has them.
@@ -136,7 +137,8 @@ def _test(_: ColumnSpec, cell: MeasuredCell, mark: Callable[[str], str]) -> str:
     found = cell.comparison
     if found is None or found.test is None or found.holm is None:
         return NOTHING
-    return f"{found.test.p:.3f} ({found.holm:.3f})"
+    graded = " perm." if isinstance(found.test, Permutation) else ""
+    return f"{found.test.p:.3f} ({found.holm:.3f}){graded}"
 
 
 def _tokens_measured(_: ColumnSpec, cell: MeasuredCell, mark: Callable[[str], str]) -> str:
@@ -176,6 +178,8 @@ def legend(spec: TableSpec, grid: Sequence[Sequence[PlaceLike]]) -> list[str]:
             "Measured Δ: against the measured baseline on the tasks that both have (paired bootstrap interval);"
             " p: exact McNemar test on success, in brackets after Holm's adjustment over all that have that baseline."
         )
+    if any(cell.comparison and isinstance(cell.comparison.test, Permutation) for cell in cells):
+        found.append("perm.: graded scores, tested by a paired permutation test instead.")
     return found
 
 
@@ -219,7 +223,7 @@ def _measured_record(cell: MeasuredCell | None) -> dict[str, Any]:
         "change_low": interval.low if interval else None,
         "change_high": interval.high if interval else None,
         "pairs": comparison.pairs if comparison else None,
-        "p_mcnemar": comparison.test.p if comparison and comparison.test else None,
+        "p_mcnemar": comparison.test.p if comparison and isinstance(comparison.test, McNemar) else None,
         "p_holm": comparison.holm if comparison else None,
         "baseline_run": comparison.baseline.name if comparison else None,
         "tokens": run.usage.total_tokens if run and run.usage else None,
@@ -231,6 +235,7 @@ def _measured_record(cell: MeasuredCell | None) -> dict[str, Any]:
         "constrain_actions": run.constrained if run else None,
         "status": run.status if run else None,
         "comparable_with_reported": not cell.departures if cell else None,
+        "p_permutation": comparison.test.p if comparison and isinstance(comparison.test, Permutation) else None,
         "measured_displayed": cell.shown if cell else None,
         "change_displayed": comparison.displayed if comparison else None,
         "notes": cell.facts if cell else None,

@@ -14,6 +14,7 @@ from harness.report.cell_text import DEPARTS, PlaceLike, arrow, reported_part, u
 from harness.report.cells import MeasuredCell, group_lines
 from harness.report.definition import ColumnSpec, RowSpec, TableSpec
 from harness.report.render import Head, Sheet, latex_width, markdown_width
+from harness.report.statistics import McNemar, Permutation
 from harness.report.text import NOTHING, number, plural
 
 # A sheet is not made wider than this if its columns can stand below each other instead.
@@ -286,7 +287,10 @@ def _legend(spec: TableSpec, columns: Sequence[ColumnSpec], lines: Sequence[Line
     if any(cell.infra_failures for cell in cells):
         found.append("+k infra: lost to infrastructure, not in n")
     if any(cell.comparison is not None for cell in cells):
-        found.append("measured Δ: paired, to the measured baseline; p: exact McNemar after Holm")
+        tests = {type(cell.comparison.test) for cell in cells if cell.comparison and cell.comparison.test}
+        names = [name for kind, name in ((McNemar, "exact McNemar"), (Permutation, "paired permutation")) if kind in tests]
+        after = f"; p: {' or '.join(names)} after Holm" if names else ""
+        found.append(f"measured Δ: paired, to the measured baseline{after}")
     if any(cell.departures for cell in cells):
         found.append(f"{DEPARTS} not comparable with the reported number, see below")
     if any(run.usage and run.usage.estimated_calls for cell in cells for run in cell.runs):

@@ -17,7 +17,7 @@ from harness.errors import ConfigError
 from harness.registry import did_you_mean
 from harness.report.measure import Run
 from harness.report.rounding import displayed_mean, exact_mean, half_up
-from harness.report.statistics import Interval, McNemar, bootstrap, holm, mcnemar
+from harness.report.statistics import Interval, McNemar, Permutation, bootstrap, holm, mcnemar, permutation
 from harness.store.identity import differences
 
 # The part of a cell that may differ between a method and its baseline. How many tasks were played is no part of the cell.
@@ -28,7 +28,7 @@ _FREE_SEGMENT = "method"
 class Measure:
     """What is taken from a run: a value a task, their mean (or `total`: their sum), times `scale` for display.
 
-    `success` says that success and failure stand behind the values, so that McNemar's test answers for them.
+    `success` says that success and failure stand behind values of 0 and 1, so that McNemar's test answers for them.
     """
 
     values: Callable[[Run], dict[str, float]]
@@ -96,16 +96,17 @@ class Comparison:
     """`run` against `baseline` on the `pairs` tasks that both have a result for.
 
     `change` is in display units (percentage points for scores) or, where relative, in percent; `interval` its 95 % interval
-    by a paired bootstrap (None for a relative change). `test` is McNemar's on success where the measure rests on it, `holm`
-    its p adjusted over all methods compared with the same baseline run in the same column. `displayed` is the change as the
-    papers print it, the difference of the two displayed means, and `exact` the same without rounding them first.
+    by a paired bootstrap (None for a relative change). `test` is McNemar's where all scores are 0 or 1, else a paired
+    permutation test; totals have none. `holm` is its p adjusted over all methods compared with the same baseline run in the
+    same column. `displayed` is the change as the papers print it, the difference of the two displayed means, and `exact` the
+    same without rounding them first.
     """
 
     baseline: Run
     pairs: int
     change: float | None
     interval: Interval | None
-    test: McNemar | None
+    test: McNemar | Permutation | None
     holm: float | None = None
     displayed: str | None = None
     exact: str | None = None
@@ -122,8 +123,7 @@ def compare(run: Run, baseline: Run, measure: Measure, relative: bool = False, d
     common = [task for task in ours if task in theirs]
     if not common:
         return Comparison(baseline, 0, None, None, None)
-    solved = [{task.task_id: task.success for task in one.tasks} for one in (run, baseline)]
-    test = mcnemar(*([side[task] for task in common] for side in solved)) if measure.success else None
+    test = _test(run, measure, [[side[task] for task in common] for side in (ours, theirs)])
     if relative:
         before = math.fsum(theirs[task] for task in common)
         after = math.fsum(ours[task] for task in common)
@@ -143,6 +143,14 @@ def compare(run: Run, baseline: Run, measure: Measure, relative: bool = False, d
         exact=half_up(exact, measure.decimals),
         deltas=deltas,
     )
+
+
+def _test(run: Run, measure: Measure, sides: Sequence[Sequence[float]]) -> McNemar | Permutation | None:
+    if measure.total:
+        return None
+    if measure.success and all(value in (0.0, 1.0) for side in sides for value in side):
+        return mcnemar(*([value == 1.0 for value in side] for side in sides))
+    return permutation([a - b for a, b in zip(*sides, strict=True)], run.seed, "permutation")
 
 
 def adjust(comparisons: Sequence[Comparison]) -> list[Comparison]:

@@ -260,3 +260,16 @@ def test_the_example_of_the_docs_builds(write_run: Write, tmp_path: Path) -> Non
     write_run("none", [1.0])
     assert build(str(path), tmp_path / "runs").lines[0][:2] == ("AutoGen", "No added memory")
     assert all(f"`{name}`" in docs for name in names())
+
+
+def test_graded_scores_are_tested_by_permutation_and_adjusted_like_the_others(
+    small: str, write_run: Write, tmp_path: Path
+) -> None:
+    write_run("none", [0.25, 0.5, 0.5, 0.0, 0.25, 0.0])
+    write_run("sepm", [0.5, 0.75, 1.0, 0.25, 0.5, 0.25], labels__method="sepm")
+    table = build(small, tmp_path / "runs")
+    row = next(row for row in rows_of(table) if row["run"] == "sepm")
+    assert (row["p_mcnemar"], float(row["p_permutation"]), float(row["p_holm"])) == ("", 2 / 64, 2 / 64)
+    assert "0.031 (0.031) perm." in table.lines[1]
+    assert "perm.: graded scores, tested by a paired permutation test instead." in table.notes
+    assert any("p: paired permutation after Holm" in note for note in table.brief)
