@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.archive import commands as archive_commands
 from harness.errors import MemArenaError, UserError
 from harness.report import commands as report_commands
+from harness.report.html import command as html_command
 
 EPILOG = """examples:
   memarena run experiment=demo                      three memories on three small tasks, with the embedded model
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
             "--root", type=Path, default=report_commands.DEFAULT_ROOT, help="where the runs are (default %(default)s)"
         )
     report_commands.register(commands)
+    html_command.register(commands)
     archive_commands.register(commands)
 
     doctor = commands.add_parser("doctor", help="what is installed, which data and keys are there, what to do about the rest")
@@ -197,5 +199,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "doctor": _doctor,
     **report_commands.HANDLERS,
+    **html_command.HANDLERS,
     **archive_commands.HANDLERS,
 }

@@ -15,7 +15,9 @@ def register(commands: Any) -> None:
     """Add the parser to argparse's `commands`."""
     report = commands.add_parser("report", help="runs as one HTML page to look at, search and compare; opens anywhere")
     report.add_argument("runs", metavar="RUN", nargs="*", help="a run's directory, or its name below --root (default: all there)")
-    report.add_argument("-o", "--output", type=Path, default=Path("results/report"), metavar="DIR", help="folder (default %(default)s)")
+    report.add_argument(
+        "-o", "--output", type=Path, default=Path("results/report"), metavar="DIR", help="folder (default %(default)s)"
+    )
     report.add_argument("--title", default="MemArena report", help="the page's heading (default: %(default)s)")
     report.add_argument("--no-prompts", action="store_true", help="leave the prompts out: a smaller page that says less")
     add_root(report)
@@ -24,7 +26,7 @@ def register(commands: Any) -> None:
 def _report(args: argparse.Namespace) -> int:
     from harness.errors import UserError
     from harness.report.commands import runs_root
-    from harness.report.html import build
+    from harness.report.html.page import build
     from harness.store.view import RunView, find_runs
 
     if args.runs:

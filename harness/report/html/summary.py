@@ -171,6 +171,3 @@ def _pair(run: Run, baseline: Run) -> dict[str, Any]:
         "test": test,
         "p": p,
     }
-
-
-

@@ -9,33 +9,63 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 LEVEL = 9
-Shared = tuple[int, int, str]  # lines at the start and at the end that are as in the text before, and what lies between
+# lines at the start and at the end that are as in the text before, and what lies between (None: nothing, not an empty line)
+Shared = tuple[int, int, str | None]
 
 
 class Repeats:
-    """Encodes the texts of a chunk in the order in which the page meets them. `masked` is applied to what is written."""
+    """Encodes the texts of a chunk in the order in which the page meets them."""
 
-    def __init__(self, masked: Callable[[str], str]) -> None:
+    def __init__(self) -> None:
         self._last: dict[str, list[str]] = {}
-        self._masked = masked
 
     def encode(self, kind: str, text: str) -> str | Shared:
         """`text` in relation to the text before of this `kind`; as it is where nothing is shared."""
         lines, before = text.split("\n"), self._last.get(kind)
         self._last[kind] = lines
         if before is None:
-            return self._masked(text)
+            return text
         most = min(len(lines), len(before))
         start = next((n for n in range(most) if lines[n] != before[n]), most)
         most -= start
         end = next((n for n in range(most) if lines[-1 - n] != before[-1 - n]), most)
         if not start and not end:
+            return text
+        middle = lines[start : len(lines) - end]
+        return start, end, "\n".join(middle) if middle else None
+
+
+class Mask:
+    """Takes secrets and the folders of this machine out of texts that repeat each other: a line is looked at once."""
+
+    def __init__(self, masked: Callable[[str], str]) -> None:
+        self._masked = masked
+        self._known: dict[str, str] = {}
+
+    def __call__(self, text: str) -> str:
+        if "PRIVATE KEY" in text:  # the one kind of secret that has more than one line
             return self._masked(text)
-        return start, end, self._masked("\n".join(lines[start : len(lines) - end]))
+        return "\n".join(map(self._line, text.split("\n")))
+
+    def tree(self, value: Any) -> Any:
+        """Plain data with every text in it masked, keys included."""
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, Mapping):
+            return {self(str(key)): self.tree(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.tree(item) for item in value]
+        return value
+
+    def _line(self, line: str) -> str:
+        found = self._known.get(line)
+        if found is None:
+            found = self._known[line] = self._masked(line)
+        return found
 
 
 def compressed(value: Any) -> str:
