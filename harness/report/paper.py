@@ -39,6 +39,8 @@ PREAMBLE = r"""\documentclass[10pt]{article}
 \usepackage{booktabs}
 \usepackage{graphicx}
 \setlength{\parindent}{0pt}
+% no trace of the folder that it is compiled in: the same runs give the same file
+\ifdefined\pdftrailerid\pdftrailerid{}\fi
 """
 
 

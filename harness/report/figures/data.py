@@ -84,7 +84,7 @@ def figure_data(figure: str, root: Path, *, env: str | None = None, models: str 
     marks = list(_KINDS[spec.kind](spec, held, rows, chosen, measured[:MOST_PANELS]))
     drawn = {mark.panel for mark in marks}
     panels = [panel for panel in (REPORTED, *measured[:MOST_PANELS]) if panel in drawn]
-    notes = [*held.spec.notes, *spec.notes, *_told(held, chosen, drawn), *held.problems]
+    notes = [*(held.spec.notes if REPORTED in drawn else []), *spec.notes, *_told(held, chosen, drawn), *held.problems]
     if len(measured) > MOST_PANELS:
         notes.append(f"{plural(len(measured) - MOST_PANELS, 'more model set')} or seeds are not drawn: choose with --models.")
     series = tuple(dict.fromkeys(row.label for row, _ in rows if any(mark.series == row.label for mark in marks)))
