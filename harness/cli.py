@@ -36,7 +36,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values, a process each")
     run.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="streams of a sweep at a time (default 1)")
     run.add_argument("--cfg", action="store_true", help="print the composed configuration and exit")
+    run.add_argument("-y", "--yes", action="store_true", help="do not ask, whatever it may cost (run.confirm_above)")
     run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="host= method= env= models= experiment= run.seed= …")
+
+    plan = commands.add_parser("plan", help="what a stream or a sweep would cost, before anything is spent")
+    plan.add_argument("-m", "--multirun", action="store_true", help="a sweep over comma-separated values, as in run")
+    plan.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what `memarena run` would be given")
+    plan.add_argument("--json", action="store_true", help="as JSON")
 
     show = commands.add_parser("show", help="what a run found: score, steps, tokens, cost")
     show.add_argument("run", metavar="RUN", help="a run's directory, or its name below --root")
@@ -51,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="the runs there are")
     listing.add_argument("--json", action="store_true", help="as JSON")
 
-    for command in (show, memory, listing):
+    for command in (plan, show, memory, listing):
         command.add_argument(
             "--root", type=Path, default=report_commands.DEFAULT_ROOT, help="where the runs are (default %(default)s)"
         )
@@ -142,7 +148,20 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     from harness.sweep import run
 
-    return run(args.overrides, multirun=args.multirun, jobs=args.jobs)
+    return run(args.overrides, multirun=args.multirun, jobs=args.jobs, yes=args.yes)
+
+
+def _plan(args: argparse.Namespace) -> int:
+    import json
+
+    from harness.plan.estimate import as_data, plan
+    from harness.plan.text import render
+    from harness.sweep import points_of
+
+    points, _ = points_of(args.overrides, multirun=args.multirun)
+    found = plan(points, [report_commands.runs_root(args)])
+    print(json.dumps(as_data(found), indent=1, ensure_ascii=False) if args.json else render(found))
+    return 0
 
 
 def _directory(args: argparse.Namespace) -> Path:
@@ -194,6 +213,7 @@ def _doctor(args: argparse.Namespace) -> int:
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
+    "plan": _plan,
     "show": _show,
     "memory": _memory,
     "list": _list,

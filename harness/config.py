@@ -56,7 +56,8 @@ class RunConfig:
     `order` is official or shuffled:<seed>; `constrain_actions` holds a back-end that has a grammar to the admissible
     actions. `name` is the run's directory below `root` (null: made from the configuration). `infra_retries` are repeats of
     a task after an infrastructure failure, `max_infra_failures` the number of tasks in a row that may fail so before the
-    stream stops. `progress` is auto, bar, lines or off.
+    stream stops. `progress` is auto, bar, lines or off. `confirm_above` is the estimated cost in dollars above which `memarena
+    run` asks before it begins (null: never).
     """
 
     seed: int = 0
@@ -70,6 +71,7 @@ class RunConfig:
     infra_retries: int = field(default=1, metadata=RUN_OPTION)
     max_infra_failures: int = field(default=3, metadata=RUN_OPTION)
     progress: str = field(default="auto", metadata=RUN_OPTION)
+    confirm_above: float | None = field(default=10.0, metadata=RUN_OPTION)
 
 
 @dataclass(frozen=True)
@@ -202,5 +204,7 @@ def check_run(run: RunConfig) -> None:
         raise ConfigError(f"run.progress is {run.progress!r}.", did_you_mean(run.progress, ["auto", "bar", "lines", "off"]))
     if run.name is not None and not all(is_name(part) for part in run.name.split("/")):
         raise ConfigError(f"run.name is {run.name!r}.", "Use a relative path of printable names, without empty parts and '..'.")
+    if run.confirm_above is not None and run.confirm_above < 0:
+        raise ConfigError(f"run.confirm_above is {run.confirm_above}.", "Use dollars from 0 on, or null to be never asked.")
     if run.infra_retries < 0 or run.max_infra_failures < 1:
         raise ConfigError("run.infra_retries must be 0 or more, run.max_infra_failures 1 or more.")

@@ -22,13 +22,30 @@ from typing import IO, Any
 
 from harness.compose import Point, sweep
 from harness.errors import ConfigError, MemArenaError
+from harness.plan.consent import require_consent
 from harness.run import EXIT_INTERRUPTED, EXIT_OK, Prepared, interruptible, play, prepare
 
 
-def run(overrides: Sequence[str], *, multirun: bool, jobs: int) -> int:
-    """Compose, check and play. Returns an exit code; raises MemArenaError for what a user can put right."""
+def run(overrides: Sequence[str], *, multirun: bool, jobs: int, yes: bool = False) -> int:
+    """Compose, check, ask if it may be dear (not with `yes`), and play. Returns an exit code; raises MemArenaError for what a
+    user can put right."""
     if jobs < 1:
         raise ConfigError(f"--jobs is {jobs}.", "Use a number from 1 on.")
+    points, is_sweep = points_of(overrides, multirun=multirun)
+    prepared = [prepare(*point) for point in points]
+    if is_sweep:
+        _refuse_clashes(prepared)
+    require_consent([item.cell for item in prepared if not item.finished], yes=yes)
+    if not is_sweep:
+        return play(prepared[0])
+    if any(word.startswith("hydra/launcher=") and word != "hydra/launcher=basic" for word in overrides):
+        sweep(overrides, True, _launched)
+        return EXIT_OK
+    return _all(points, prepared, jobs)
+
+
+def points_of(overrides: Sequence[str], *, multirun: bool) -> tuple[list[Point], bool]:
+    """The points of a command's configuration, composed here whatever launcher it names, and whether they are a sweep."""
     points: list[Point] = []
     modes: list[bool] = []
 
@@ -40,14 +57,7 @@ def run(overrides: Sequence[str], *, multirun: bool, jobs: int) -> int:
     local = [word for word in overrides if not word.lstrip("+").startswith(elsewhere)]
     with tempfile.TemporaryDirectory() as scratch:  # Hydra writes a multirun.yaml of its own
         sweep([*local, f"hydra.sweep.dir={scratch}"], multirun, collect)
-    prepared = [prepare(*point) for point in points]
-    if not any(modes):
-        return play(prepared[0])
-    _refuse_clashes(prepared)
-    if any(word.startswith("hydra/launcher=") and word != "hydra/launcher=basic" for word in overrides):
-        sweep(overrides, True, _launched)
-        return EXIT_OK
-    return _all(points, prepared, jobs)
+    return points, any(modes)
 
 
 def _refuse_clashes(prepared: Sequence[Prepared]) -> None:
