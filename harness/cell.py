@@ -14,7 +14,7 @@ from typing import Any
 
 import harness
 from harness.config import StreamConfig, identity_part, resolve
-from harness.contracts import Environment, Host, Memory, MemoryServices, Models, Problem, Rehearse, Task
+from harness.contracts import Environment, Host, Memory, MemoryServices, Models, Note, Problem, Rehearse, Task, unnoted
 from harness.errors import ConfigError, SetupError
 from harness.seeds import rng
 from harness.store.identity import digest
@@ -55,8 +55,8 @@ class Cell:
         environment: Environment = env_class(config.env)
         return cls(config, host, environment, memory_class)
 
-    def memory(self, db: Any, models: Models, rehearse: Rehearse | None = None) -> Memory:
-        services = MemoryServices(db, models, self.config.run.seed, self.environment.max_steps, rehearse)
+    def memory(self, db: Any, models: Models, rehearse: Rehearse | None = None, note: Note = unnoted) -> Memory:
+        services = MemoryServices(db, models, self.config.run.seed, self.environment.max_steps, rehearse, note)
         made: Memory = self.memory_class(self.config.method, services)
         return made
 

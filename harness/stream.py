@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -163,7 +163,7 @@ class Stream:
         return row
 
     def _new_memory(self) -> Memory:
-        memory = self.cell.memory(self.store.db, self._models, self._rehearse)
+        memory = self.cell.memory(self.store.db, self._models, self._rehearse, self._note)
         memory.open()
         return memory
 
@@ -219,9 +219,22 @@ class Stream:
         guidance = memory.on_task_start(task, session.facts, host.team(task))
         self.store.events.append(
             "task_start",
-            {"task_id": task.task_id, "observation": session.observation, "guidance": [card.task for card in guidance.cards]},
+            {
+                "task_id": task.task_id,
+                "observation": session.observation,
+                "guidance": [card.task for card in guidance.cards],
+                "memory": {
+                    "cards": [asdict(card) for card in guidance.cards],
+                    "insights": {role: list(rules) for role, rules in guidance.insights.items()},
+                    "procedures": list(guidance.procedures),
+                    "brief": guidance.brief,
+                },
+            },
         )
         host.play(session, TaskMemory(memory, guidance), models)
+
+    def _note(self, kind: str, content: Mapping[str, Any]) -> None:
+        self.store.events.append("memory_note", {"kind": kind, **content})
 
     def _reconcile(self, before: Mapping[str, Any]) -> None:
         """TOK-R7: the attempt's ledger rows sum up to what the gateway counted while it ran."""

@@ -43,7 +43,7 @@ class TrajectoryStore:
     """Records in the table `memory_trajectory`, their keys' vectors in the space `tasks`. Ids ascend, from 1 on."""
 
     def __init__(self, services: MemoryServices, embedder: str, role: str) -> None:
-        self._db = services.db
+        self._db, self._note = services.db, services.note
         self.vectors = VectorStore(services.db, Embedder(embedder, services.models, role), SPACE)
         self._success = Growing(bool)
 
@@ -89,6 +89,14 @@ class TrajectoryStore:
         )
         self.vectors.add(number, embedded)
         self._success.append(success)
+        # the trajectory itself stands in the log
+        parts = [
+            description,
+            f"Key steps: {key_steps}" if key_steps else "",
+            f"Why it failed: {fail_reason}" if fail_reason else "",
+        ]
+        why, after = "a success" if success else "a failure", "\n".join(part for part in parts if part)
+        self._note("memory_change", {"item": f"past task {number}", "change": "added", "why": why, "before": "", "after": after})
         return number
 
     def embed(self, text: str, phase: Phase = "retrieve") -> Vector:

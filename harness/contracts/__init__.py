@@ -8,7 +8,18 @@ which memory it runs with, a memory does not know which host calls it.
 
 from harness.contracts.environments import ActionMode, Environment, Guided, Idle, Judged, Probed, Problem, Session, Unrepeatable
 from harness.contracts.hosts import Host, TaskInfo, TaskSession, TeamMemory
-from harness.contracts.memory import Guidance, Inspectable, Member, Memory, MemoryServices, Rehearse, Review, TrajectoryCard
+from harness.contracts.memory import (
+    Guidance,
+    Inspectable,
+    Member,
+    Memory,
+    MemoryServices,
+    Note,
+    Rehearse,
+    Review,
+    TrajectoryCard,
+    unnoted,
+)
 from harness.contracts.models import MODEL_KEYS, Call, LocalEmbedder, Message, ModelKey, Models, Phase, Reply, Usage, UsageSource
 from harness.contracts.tasks import (
     TIER_ARTIFACT,
@@ -47,6 +58,7 @@ __all__ = [
     "Message",
     "ModelKey",
     "Models",
+    "Note",
     "Outcome",
     "Phase",
     "Probed",
@@ -67,4 +79,5 @@ __all__ = [
     "Unrepeatable",
     "Usage",
     "UsageSource",
+    "unnoted",
 ]

@@ -66,6 +66,12 @@ class Member:
 
 # Plays the task in play once more in a fresh world, with this guidance in the place of the memory's and none of its hooks.
 Rehearse = Callable[[Guidance], tuple[Trajectory, Outcome]]
+# Writes a line about the task in play into the event log, where `memarena report` finds it: a kind, and JSON-able content.
+Note = Callable[[str, Mapping[str, Any]], None]
+
+
+def unnoted(kind: str, content: Mapping[str, Any]) -> None:
+    """The note of a memory that nobody listens to (in a unit test)."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,12 @@ class MemoryServices:
 
     `max_steps` is the environment's step budget of an attempt. `rehearse` may be called in `on_task_end` only; its model calls
     are of phase `validate`. None where nobody offers a second world (in a unit test).
+
+    `note` tells what a reader of the run wants to see and no table keeps. The report knows these kinds, `step` being the number
+    of environment steps made: `graph` (step, graph: nodes with id, action, agent and status in topological order, and edges, or
+    prose: lines), `graph_status` (step, changed: node id → status), `divergence` (step, agent, reasons, goal, plan, conflicts),
+    `correction` (step, agent, text) and `memory_change` (item, change: added | changed | removed, why, before, after). Any
+    other kind is shown as it is.
     """
 
     db: sqlite3.Connection
@@ -81,6 +93,7 @@ class MemoryServices:
     seed: int
     max_steps: int = 30
     rehearse: Rehearse | None = None
+    note: Note = unnoted
 
 
 class Memory(Protocol):

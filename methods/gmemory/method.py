@@ -159,6 +159,7 @@ class GMemory(MemoryMethod):
 
     # --- after a task ---------------------------------------------------------------------------------------------------
     def on_task_end(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:
+        before = {insight.id: f"{insight.rule} (score {insight.score})" for insight in self.insights.all()}
         number = self._store(task, trajectory, outcome)
         self.interaction.store(number)
         self.queries.connect(number, self.store.vectors.vector(number))
@@ -166,6 +167,16 @@ class GMemory(MemoryMethod):
         if self.config.backward:
             self.insights.credit(self._shown, credit(outcome.success))
         self._query, self._shown = None, ()
+        self._tell(before)
+
+    def _tell(self, before: dict[int, str]) -> None:
+        """Note what became of the insights."""
+        now = {insight.id: f"{insight.rule} (score {insight.score})" for insight in self.insights.all()}
+        for number in sorted(before.keys() | now.keys()):
+            old, new = before.get(number, ""), now.get(number, "")
+            if old != new:
+                change = "added" if not old else "removed" if not new else "changed"
+                self.services.note("memory_change", {"item": f"insight {number}", "change": change, "before": old, "after": new})
 
     def _store(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> int:
         """Write the record: a success without the steps that led nowhere, a failure whole and with the reason of it."""

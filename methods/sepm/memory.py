@@ -32,6 +32,7 @@ from methods.sepm.coordination import GraphCoordination
 from methods.sepm.evidence import VerifiedState
 from methods.sepm.goal_judge import GoalJudge
 from methods.sepm.learning import Learner
+from methods.sepm.notes import Notes
 from methods.sepm.procedure import Procedure, render_all
 from methods.sepm.promotion import Trial
 from methods.sepm.retrieval import compatible
@@ -54,7 +55,7 @@ class Sepm(MemoryMethod):
 
     def __init__(self, config: SepmConfig, services: MemoryServices) -> None:
         super().__init__(config, services)
-        self.pool = PoolStore(services.db)
+        self.pool = PoolStore(services.db, services.note)
         self.ws: Workspace | None = None
 
     def open(self) -> None:
@@ -83,6 +84,8 @@ class Sepm(MemoryMethod):
         known = self.pool.attributes() if self.config.procedural else []
         self.coordination.start(shown, [f"{entity}.{attribute}={value}" for entity, attribute, value in known])
         ws.brief = self.coordination.brief()
+        self.notes = Notes(self.services.note)
+        self.notes.plan(0, self.coordination.plain())
         return Guidance(procedures=shown, brief=ws.brief, reply_header=self.coordination.reply_header)
 
     def _retrieve(self, ws: Workspace) -> list[tuple[Procedure, str, str]]:
@@ -119,7 +122,9 @@ class Sepm(MemoryMethod):
         looks = sorted(".".join(key) for key in ws.state.reobserve)
         if looks and self.config.alignment:
             lines.append(f"Look again at: {', '.join(looks[:4])}")
-        lines += [f"Correction: {correction.text}" for correction in ws.outbox.deliver(agent.name)]
+        for correction in ws.outbox.deliver(agent.name):
+            lines.append(f"Correction: {correction.text}")
+            self.notes.correction(step, correction)
         return "\n".join(lines)
 
     def _warnings(self, ws: Workspace, agent: str) -> list[str]:
@@ -192,10 +197,11 @@ class Sepm(MemoryMethod):
         ws.observation = turn.result.observation
         self.coordination.settle(found, evidence, turn.result.error)
         if self.config.alignment:
-            self.aligner.after_step(turn.agent, turn.action)
+            self.notes.divergence(turn.step, turn.agent, self.aligner.after_step(turn.agent, turn.action))
         if problem := self.coordination.stuck():
             self.coordination.replan(problem)
         seen.declared_now, seen.node = False, None
+        self.notes.plan(turn.step, self.coordination.plain())
 
     # --- task end -----------------------------------------------------------------------------------------------------
     def on_task_end(self, task: Task, trajectory: Trajectory, outcome: Outcome) -> None:

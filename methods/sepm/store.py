@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.contracts import Note, unnoted
 from methods.sepm.baselines import Baselines
 from methods.sepm.blackboard import Record
 from methods.sepm.index import RetrievalIndex
 from methods.sepm.pool_file import PoolFile
-from methods.sepm.procedure import ConditionalWarning, Procedure, from_plain
+from methods.sepm.procedure import ConditionalWarning, Procedure, from_plain, render
 from methods.sepm.promotion import CandidateStatus, Op, Trial
 from methods.sepm.retrieval import Hit
 from methods.sepm.schema import statements
@@ -52,10 +53,11 @@ class Promotion:
 
 
 class PoolStore:
-    """The tables of one pool. `open` before use."""
+    """The tables of one pool. `open` before use. `note` is told what becomes of it."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, note: Note = unnoted) -> None:
         self._db = db
+        self._note = note
         self._file = PoolFile(db)
         self.index = RetrievalIndex()
 
@@ -221,7 +223,15 @@ class PoolStore:
             ),
         )
         self.index.add(self.write, sop_id, version, procedure)
+        before = None if base_version is None else self.get(sop_id, base_version)
+        why = f"v{version}, {kind}" + (f" from candidate {about.candidate}" if about.candidate else "")
+        self._tell(f"procedure {sop_id}", why, before, procedure)
         return version
+
+    def _tell(self, item: str, why: str, before: Procedure | None, after: Procedure | None) -> None:
+        change = "added" if before is None else "removed" if after is None else "changed"
+        texts = ["" if one is None else render(one, item.split()[-1]) for one in (before, after)]
+        self._note("memory_change", {"item": item, "change": change, "why": why, "before": texts[0], "after": texts[1]})
 
     def retire(self, sop_id: str, version: int) -> bool:
         """Take a procedure out of retrieval iff its head still is `version`; its history stays."""
@@ -230,6 +240,7 @@ class PoolStore:
         )
         if changed == 1:
             self.index.deactivate(self.write, sop_id)
+            self._tell(f"procedure {sop_id}", f"v{version} retired", self.get(sop_id, version), None)
         return changed == 1
 
     def active(self) -> list[tuple[str, int]]:
@@ -264,9 +275,13 @@ class PoolStore:
                 c.procedure.digest(),
             ),
         )
+        if c.op != "delete":
+            of = f" of {c.target} v{c.base_version}" if c.target else ""
+            self._tell(f"candidate {c.id}", f"{c.op}{of}: {c.status}, {c.reason}", None, c.procedure)
 
     def set_status(self, candidate_id: str, status: CandidateStatus, reason: str) -> None:
         self.write(f"UPDATE {self.s}.sepm_candidate SET status = ?, reason = ? WHERE id = ?", (status, reason, candidate_id))
+        self._note("memory_change", {"item": f"candidate {candidate_id}", "change": "changed", "why": f"{status}: {reason}"})
 
     def candidates(self, family: str | None = None, status: str | None = None) -> list[Candidate]:
         """Candidates in the order of their creation; all, or those of a family or status."""
