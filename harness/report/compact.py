@@ -88,9 +88,9 @@ def is_scripted(cell: MeasuredCell) -> bool:
 
 
 def with_label(cell: MeasuredCell) -> str:
-    """ "gpt-5-mini s0": the model set's name and the seed, and in brackets what the configuration changes."""
+    """ "gpt-5-mini s0": model set and seed, the order unless it is the official one, in brackets what the configuration changes."""
     run = cell.run
-    label = f"{run.labels['models']} s{run.seed}"
+    label = f"{run.labels['models']} s{run.seed}" + ("" if run.order == "official" else f" {run.order}")
     if run.scripted and "scripted" not in label:
         label += " (scripted)"
     return label + (f" [{run.labels['variant']}]" if run.labels["variant"] and len(cell.runs) == 1 else "")

@@ -54,8 +54,19 @@ class Collected:
     problems: Sequence[str]
 
 
-def collect(table: str, root: Path, *, env: str | None = None, models: str | None = None, deltas: str = "displayed") -> Collected:
-    """What `build` prints, as cells. Raises UserError for unknown names."""
+def collect(
+    table: str,
+    root: Path,
+    *,
+    env: str | None = None,
+    models: str | None = None,
+    deltas: str = "displayed",
+    compared: bool = True,
+) -> Collected:
+    """What `build` prints, as cells; without comparisons, which take their time, if not `compared`.
+
+    Raises UserError for unknown names.
+    """
     spec = define(table)
     columns = select_columns(spec, env)
     runs, problems = _read(root)
@@ -66,7 +77,7 @@ def collect(table: str, root: Path, *, env: str | None = None, models: str | Non
             [] if runs else [f"No run below {root} has the model set {models!r}. {did_you_mean(models, sets) if sets else ''}"]
         )
     grid = _grid(spec, columns, runs, deltas)
-    for index, column in enumerate(columns):
+    for index, column in enumerate(columns if compared else []):
         _compare(spec, column, [place[index] for place in grid], runs, deltas)
     return Collected(spec, columns, grid, problems)
 

@@ -77,7 +77,7 @@ class FigureData:
 def figure_data(figure: str, root: Path, *, env: str | None = None, models: str | None = None) -> FigureData:
     """The figure named `figure` (or the YAML at that path) over the runs below `root`. Raises UserError for unknown names."""
     spec = define_figure(figure)
-    held = collect(spec.table, root, env=env, models=models)
+    held = collect(spec.table, root, env=env, models=models, compared=False)
     chosen = [index for index, column in enumerate(held.columns) if not spec.columns or column.label in spec.columns]
     rows = [(row, places) for row, places in zip(held.spec.rows, held.grid, strict=True) if not row.combine]
     measured = _measured_panels(held, chosen)
@@ -87,6 +87,7 @@ def figure_data(figure: str, root: Path, *, env: str | None = None, models: str 
     notes = [*(held.spec.notes if REPORTED in drawn else []), *spec.notes, *_told(held, chosen, drawn), *held.problems]
     if len(measured) > MOST_PANELS:
         notes.append(f"{plural(len(measured) - MOST_PANELS, 'more model set')} or seeds are not drawn: choose with --models.")
+    notes += _repeated(held, chosen, drawn)
     series = tuple(dict.fromkeys(row.label for row, _ in rows if any(mark.series == row.label for mark in marks)))
     categories = tuple(dict.fromkeys(mark.category for mark in marks))
     missing = "" if any(panel != REPORTED for panel in panels) else _missing(spec, held, chosen)
@@ -117,6 +118,18 @@ def _told(held: Collected, chosen: Sequence[int], panels: Iterable[str]) -> list
     failures = sum(cell.infra_failures for cell in cells)
     lost = [f"{plural(failures, 'infrastructure failure')} not in n."] if failures else []
     return [*([f"Measured is not comparable with reported: {'; '.join(facts)}."] if facts else []), *lost]
+
+
+def _repeated(held: Collected, chosen: Sequence[int], panels: Iterable[str]) -> list[str]:
+    """A panel draws one run a cell; where there are more, that is said."""
+    cells = [
+        sum(cell.found is not None and with_label(cell) == panel for cell in places[index].measured)
+        for panel in panels
+        for places in held.grid
+        for index in chosen
+    ]
+    repeated = sum(count > 1 for count in cells)
+    return [f"{plural(repeated, 'cell')} with several such runs: the first by name is drawn."] if repeated else []
 
 
 def _missing(spec: FigureSpec, held: Collected, chosen: Sequence[int]) -> str:
