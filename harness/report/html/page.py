@@ -107,7 +107,8 @@ def _frame(title: str, found: Any) -> tuple[str, str]:
     """The page before and after the chunks. The script comes before them, so that the tables stand while they arrive."""
     style = _static("style.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_static(f"{name}.js") for name in SCRIPTS) + "\n})();\n"
-    policy = f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    allowed = {"default-src": "'none'", "script-src": f"'sha256-{_hash(script)}'", "style-src": f"'sha256-{_hash(style)}'"}
+    policy = "; ".join(f"{kind} {what}" for kind, what in {**allowed, "base-uri": "'none'", "form-action": "'none'"}.items())
     parts = {"policy": policy, "title": escape(title), "style": style, "summary": inline(found), "script": script}
     head, _, tail = _static("page.html").partition("[[chunks]]")
     head, tail = (re.sub(r"\[\[(\w+)\]\]", lambda match: parts[match[1]], half) for half in (head, tail))

@@ -13,6 +13,7 @@ from harness.store.events import read_events
 # of an event what the page shows elsewhere or not at all
 _KNOWN = frozenset({"event", "position", "task_index", "task_id"})
 _FRAME = frozenset({"attempt_start", "task_start", "task_end", "attempt_abandoned", "attempt_aborted", "torn", "torn_line"})
+_ATTEMPT = ("number", "kind", "error", "calls", "input_tokens", "output_tokens", "cost_usd", "steps")
 _USAGE = {"in": "input_tokens", "cached": "cached_input_tokens", "out": "output_tokens", "reasoning": "reasoning_tokens"}
 
 
@@ -88,8 +89,7 @@ class Chunks:
                 "feedback": result.feedback, "metrics": dict(result.metrics), "error": result.error, "late": result.late,
             },
             "attempts": [
-                {key: row[key] for key in ("number", "kind", "error", "calls", "input_tokens", "output_tokens", "cost_usd", "steps")}
-                for row in self._attempts.get(attempt.position, [])
+                {key: row[key] for key in _ATTEMPT} for row in self._attempts.get(attempt.position, [])
             ],
         }  # fmt: skip
         plain: dict[str, Any] = self.mask.tree(made)

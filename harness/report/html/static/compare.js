@@ -3,7 +3,7 @@
 async function compareView(run, other, task) {
   const [left, right] = await Promise.all([transcript(run, task.id), transcript(other, task.id)]);
   const address = (id) => compareAddress(run.id, other.id, id);
-  const head = h("header", { class: "task-head" }, h("p", { class: "crumbs" }, h("a", { href: taskAddress(run.id, task.id) }, "Back to one run"), h("span", { class: "grow" }), stepper(address, task)), h("h1", {}, goalOf(task)), h("p", { class: "note id" }, task.id));
+  const head = h("header", { class: "task-head" }, h("p", { class: "crumbs" }, h("a", { href: taskAddress(run.id, task.id) }, "Back to one run"), h("span", { class: "grow" }), stepper(address, task, [run, other])), h("h1", {}, goalOf(task)), h("p", { class: "note id" }, task.id));
   const sides = [[run, left], [other, right]];
   const tops = sides.map(([one, found]) => h("div", { class: "side-head" }, h("h2", {}, badge(one, task.id), " ", h("a", { href: taskAddress(one.id, task.id) }, one.name), " ", scriptedMark(one)), h("p", { class: "facts-line" }, sideFacts(one, task, found).map((text) => h("span", {}, text)))));
   const columns = sides.map(([, found]) => (found ? turns(found.items) : []));

@@ -71,12 +71,13 @@ function badge(run, task) {
 const goalOf = (task) => (task.opening || "").trim().split("\n").filter((line) => line.trim()).pop() || task.id;
 const scriptedMark = (run) => run.scripted && h("span", { class: "tag scripted", title: "the answers came from a script, not from a model" }, "scripted");
 
-function matching() {
+/** The tasks that fit the search, of those that some of these runs has. */
+function matching(among = selected()) {
   const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
   return [...tasks.values()].filter((task) => {
     if (state.family && task.family !== state.family) return false;
     if (state.group && task.group !== state.group) return false;
-    if (state.outcome && !selected().some((run) => outcome(run, task.id) === state.outcome)) return false;
+    if (!among.some((run) => (state.outcome ? outcome(run, task.id) === state.outcome : outcome(run, task.id) !== "none"))) return false;
     const text = `${task.id} ${task.family || ""} ${task.group || ""} ${task.opening || ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });

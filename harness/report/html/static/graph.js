@@ -67,7 +67,7 @@ function drawGraph(now) {
     const state = status[node.id] || "pending";
     const known = STATUS[state] || { sign: "?", word: state };
     return s("g", { class: `node ${state}${changed.includes(node.id) ? " changed" : ""}`, transform: `translate(${x},${y})` }, s("title", {}, `${node.id}: ${node.action} (${node.agent}, ${known.word})`), s("rect", { width: NW, height: NH, rx: 8 }),
-      s("text", { class: "node-head", x: 10, y: 18 }, `${known.sign} ${clip(node.id, 8)} · ${clip(node.agent, 14)}`), wrap(node.action, 26, 2).map((line, n) => s("text", { x: 10, y: 36 + 15 * n }, line)), s("text", { class: "node-state", x: 10, y: NH - 7 }, known.word));
+      s("text", { class: "node-head", x: 10, y: 18 }, `${known.sign} ${clip(node.id, 8)} · ${clip(node.agent, 14)}`), wrap(node.action, 23, 2).map((line, n) => s("text", { x: 10, y: 36 + 15 * n }, line)), s("text", { class: "node-state", x: 10, y: NH - 7 }, known.word));
   });
   const words = graph.nodes.map((node) => `${node.id} ${node.action}: ${(STATUS[status[node.id]] || { word: status[node.id] }).word}`).join("; ");
   return s("svg", { class: "graph", width: W, height: H, viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Task graph. ${words}` }, edges, nodes);
@@ -117,7 +117,7 @@ function graphSection(found) {
   };
   const button = (text, label, click) => h("button", { type: "button", "aria-label": label, title: label, onclick: click }, text);
   show(last);
-  return section("graph", "Task graph", null, h("div", { class: "slider" }, button("⏮", "change before", () => next(-1)), button("◀", "step before", () => step(-1)), h("label", { class: "hidden", for: "slider" }, "Step"), slider, button("▶", "next step", () => step(1)), button("⏭", "next change", () => next(1))), words, figure, notes);
+  return section("graph", "Task graph", null, h("div", { class: "slider" }, button("«", "change before", () => next(-1)), button("‹", "step before", () => step(-1)), h("label", { class: "hidden", for: "slider" }, "Step"), slider, button("›", "next step", () => step(1)), button("»", "next change", () => next(1))), words, figure, notes);
 }
 
 /** What the memory found and said at a step. */

@@ -93,7 +93,7 @@ function up() {
 function move(by) {
   const where = readAddress();
   if (where.task !== undefined) {
-    const { before, after } = neighbours(where.task);
+    const { before, after } = neighbours(where.task, [runs.get(where.run), runs.get(where.other)].filter(Boolean));
     const next = by > 0 ? after : before;
     if (next) location.hash = where.view === "compare" ? compareAddress(where.run, where.other, next.id) : taskAddress(where.run, next.id);
     return;

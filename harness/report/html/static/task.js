@@ -17,19 +17,19 @@ function taskHead(run, task, found, address, others) {
     : ["no result: infrastructure failure or still in play"];
   const compare = others.length ? choice("with", "Compare with", "", [["", "…"], ...others.map((one) => [one.id, `${OUTCOMES[outcome(one, task.id)].sign} ${one.name}`])], (other) => other && (location.hash = compareAddress(run.id, other, task.id))) : null;
   return h("header", { class: "task-head" },
-    h("p", { class: "crumbs" }, h("a", { href: runAddress(run.id) }, run.name), " ", scriptedMark(run), h("span", { class: "grow" }), stepper(address, task)),
+    h("p", { class: "crumbs" }, h("a", { href: runAddress(run.id) }, run.name), " ", scriptedMark(run), h("span", { class: "grow" }), stepper(address, task, [run])),
     h("h1", {}, badge(run, task.id), " ", goalOf(task)), h("p", { class: "note id" }, task.id), h("p", { class: "facts-line" }, facts.map((text) => h("span", {}, text))), compare);
 }
 
 /** Links to the tasks before and after, of those that fit the search. */
-function stepper(address, task) {
-  const { before, after } = neighbours(task.id);
+function stepper(address, task, among) {
+  const { before, after } = neighbours(task.id, among);
   const link = (other, text, label) => (other ? h("a", { class: "button", href: address(other.id), "aria-label": label, title: label }, text) : h("span", { class: "button off", "aria-hidden": "true" }, text));
   return h("span", { class: "stepper" }, link(before, "↑", "task before (k)"), link(after, "↓", "next task (j)"));
 }
 
-function neighbours(id) {
-  const found = matching();
+function neighbours(id, among) {
+  const found = matching(among);
   const at = found.findIndex((task) => task.id === id);
   return at < 0 ? { after: found[0] } : { before: found[at - 1], after: found[at + 1] };
 }
@@ -77,6 +77,7 @@ function changesSection(changes) {
   const signs = { added: "+", changed: "~", removed: "−" };
   return section("became", "What the memory became", null, h("div", { class: "stack" }, changes.map((one) => {
     const title = [h("span", { class: "sign" }, signs[one.change] || "·"), ` ${one.item} ${one.change}`, one.why ? `: ${one.why}` : ""];
+    if (!one.before && !one.after) return h("p", { class: "aside" }, title);
     return lazy(title, () => diffBlock(one.before, one.after), one.change === "changed");
   })));
 }

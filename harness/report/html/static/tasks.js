@@ -1,6 +1,6 @@
 // Tasks: search and filter, all of them against all runs, and the list beside an open task.
 
-function searchForm(changed) {
+function searchForm(changed, among = selected()) {
   const values = (key) => [...new Set(data.tasks.map((task) => task[key]).filter(Boolean))].sort();
   const families = values("family"), groups = values("group");
   const same = families.length === groups.length && families.every((name, n) => name === groups[n]);
@@ -12,11 +12,11 @@ function searchForm(changed) {
     state[key] = value;
     changed();
   });
-  const outcomes = Object.entries(OUTCOMES).filter(([kind]) => data.tasks.some((task) => selected().some((run) => outcome(run, task.id) === kind)));
+  const outcomes = Object.entries(OUTCOMES).filter(([kind]) => kind !== "none" && data.tasks.some((task) => among.some((run) => outcome(run, task.id) === kind)));
   return h("form", { class: "controls", role: "search", onsubmit: (event) => event.preventDefault() },
     h("label", { class: "choice wide", for: "search" }, h("span", {}, "Search"), search),
     pick("family", "Family", families.map((v) => [v, v])), !same && pick("group", "Group", groups.map((v) => [v, v])),
-    pick("outcome", "Outcome in any run", outcomes.map(([kind, { sign, word }]) => [kind, `${sign} ${word}`])));
+    pick("outcome", among.length > 1 ? "Outcome in any run" : "Outcome", outcomes.map(([kind, { sign, word }]) => [kind, `${sign} ${word}`])));
 }
 
 function tasksView() {
@@ -42,10 +42,10 @@ function matrix() {
     state.rows += 500;
     event.target.closest(".found").replaceChildren(matrix());
   } }, `Show more (${count(found.length - shown.length)} left)`));
-  return h("div", {}, key(), found.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Outcomes" }, h("table", { class: "matrix" }, h("thead", {}, head), h("tbody", {}, rows))) : h("p", { class: "empty" }, "No task fits."), more);
+  return h("div", {}, key(among), found.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Outcomes" }, h("table", { class: "matrix" }, h("thead", {}, head), h("tbody", {}, rows))) : h("p", { class: "empty" }, "No task fits."), more);
 }
 
-const key = () => h("ul", { class: "legend" }, Object.entries(OUTCOMES).map(([kind, { sign, word }]) => h("li", {}, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign), word)));
+const key = (among) => h("ul", { class: "legend" }, Object.entries(OUTCOMES).filter(([kind]) => data.tasks.some((task) => among.some((run) => outcome(run, task.id) === kind))).map(([kind, { sign, word }]) => h("li", {}, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign), word)));
 
 const firstRun = (task, among) => (among.find((run) => outcome(run, task.id) !== "none") || among[0] || data.runs[0]).id;
 
@@ -53,7 +53,7 @@ const firstRun = (task, among) => (among.find((run) => outcome(run, task.id) !==
 function taskList(among, address, current) {
   const list = h("ol", { class: "list" });
   const show = () => {
-    const found = matching();
+    const found = matching(among);
     const at = Math.max(0, found.findIndex((task) => task.id === current));
     const from = Math.max(0, at - state.rows / 2); // a window: a stream may have ten thousand tasks
     list.replaceChildren(...found.slice(from, from + state.rows).map((task) => h("li", {}, h("a", { class: "row-link", href: address(task.id), "aria-current": task.id === current ? "page" : null }, among.map((run) => badge(run, task.id)), h("span", { class: "goal" }, goalOf(task)), h("span", { class: "id" }, task.id)))));
@@ -61,14 +61,14 @@ function taskList(among, address, current) {
   };
   show();
   const wide = matchMedia("(min-width: 900px)").matches;
-  return h("details", { class: "side", open: wide }, h("summary", {}, "Tasks"), searchForm(show), h("nav", { "aria-label": "Tasks" }, list));
+  return h("details", { class: "side", open: wide }, h("summary", {}, "Tasks"), searchForm(show, among), h("nav", { "aria-label": "Tasks" }, list));
 }
 
 /** A run: what it is, its families, its tasks in stream order. */
 function runView(run) {
   const rows = Object.entries(run.results).sort((a, b) => a[1].position - b[1].position);
   const lost = Object.keys(run.transcripts).filter((task) => !run.results[task]);
-  const facts = [["Host", run.labels.host], ["Method", run.labels.method], ["Environment", run.labels.env], ["Models", run.labels.models_label], ["Configuration", run.labels.variant || "as it comes"], ["Seed", run.seed], ["Order", run.order],
+  const facts = [["Host", run.labels.host], ["Method", run.labels.method], ["Environment", run.labels.env], ["Models", run.labels.models_label], ["Seed", run.seed], ["Order", run.order],
     ["Score", run.score ? `${percent(run.score.value)} ${range(run.score.interval, 100)} n=${run.score.n}` : NOTHING], ["Agent failures", run.agent_failures], ["Infrastructure failures", run.infra_failures.length],
     ["Tokens", run.tokens ? `${count(run.tokens.method)} method, ${count(run.tokens.judge)} judge, ${count(run.tokens.embeddings)} embeddings` : NOTHING], ["Cost", dollars(run.cost)], ["Time", known(run.seconds) ? `${count(run.seconds)} s` : NOTHING]];
   const line = (task, result) => h("tr", {}, h("td", { class: "num" }, result ? result.position + 1 : run.transcripts[task] + 1), h("td", { class: "cell" }, badge(run, task)), h("th", { scope: "row" }, h("a", { class: "row-link", href: taskAddress(run.id, task) }, h("span", { class: "goal" }, goalOf(tasks.get(task))), h("span", { class: "id" }, task))),
