@@ -88,9 +88,11 @@ def is_scripted(cell: MeasuredCell) -> bool:
 
 
 def with_label(cell: MeasuredCell) -> str:
-    """ "gpt-5-mini s0": model set and seed, the order unless it is the official one, in brackets what the configuration changes."""
+    """ "gpt-5-mini s0": the model set's name and the seed, and in brackets what the configuration changes."""
     run = cell.run
-    label = f"{run.labels['models']} s{run.seed}" + ("" if run.order == "official" else f" {run.order}")
+    label = f"{run.labels['models']} s{run.seed}"
+    if run.order != "official" and run.order not in run.labels["variant"]:
+        label += f" {run.order}"
     if run.scripted and "scripted" not in label:
         label += " (scripted)"
     return label + (f" [{run.labels['variant']}]" if run.labels["variant"] and len(cell.runs) == 1 else "")
@@ -154,7 +156,7 @@ class _Writer:
         return found
 
     def sheet(self, indices: Sequence[int]) -> Sheet:
-        title = self.columns[indices[0]].label if len(indices) == 1 and len(self.columns) > 1 else ""
+        title = self.columns[indices[0]].label if len(indices) == 1 else ""
         named = self.name_models and any(index in line.cells for line in self.lines for index in indices)
         heads = [Head("", self.spec.head[0])] if self.spec.head[0] else []
         heads += [Head("", self.spec.head[1]), *([Head("", "with")] if named else [])]

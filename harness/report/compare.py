@@ -22,6 +22,8 @@ from harness.store.identity import differences
 
 # The part of a cell that may differ between a method and its baseline. How many tasks were played is no part of the cell.
 _FREE_SEGMENT = "method"
+# What may differ between streams of one cell; the digest is that of the task ids in the order in which they are played.
+_STREAM = ("seed", "run.seed", "order", "run.order", "task_ids_sha256")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,13 @@ def obstacles(run: Run, baseline: Run) -> list[str]:
     if all(isinstance(cell, Mapping) for cell in cells):
         found += [line for line in differences(*cells) if not _free(line.partition(": ")[0])]
     return found
+
+
+def other_cell(run: Run, first: Run) -> list[str]:
+    """What differs between two streams besides seed and order; empty where they are streams of one cell."""
+    cells = first.at("cell"), run.at("cell")
+    lines = differences(*cells) if all(isinstance(cell, Mapping) for cell in cells) else []
+    return [line for line in lines if line.partition(": ")[0] not in _STREAM]
 
 
 def _terms(run: Run) -> dict[str, str | int]:

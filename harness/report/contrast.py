@@ -13,24 +13,24 @@ from typing import Any
 
 from harness.errors import UserError
 from harness.report import statistics
-from harness.report.compare import obstacles
+from harness.report.compare import obstacles, other_cell
 from harness.report.measure import Run, estimate
 from harness.report.statistics import ALPHA, POWER, Interval
 from harness.store.view import RunView
-
-MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
 class Pairs:
     """The tasks with a result on both sides in the order in which the first side's first run played them.
 
-    `first` and `second` hold a row a stream and a column a task.
+    `first` and `second` hold a row a stream and a column a task; `played` has for each stream the columns in the order in
+    which its first side played them.
     """
 
     tasks: tuple[str, ...]
     first: tuple[tuple[float, ...], ...]
     second: tuple[tuple[float, ...], ...]
+    played: tuple[tuple[int, ...], ...]
 
     @property
     def means(self) -> tuple[list[float], list[float]]:
@@ -43,6 +43,18 @@ class Pairs:
     @property
     def differences(self) -> list[float]:
         return [a - b for a, b in zip(*self.means, strict=True)]
+
+    @property
+    def along(self) -> tuple[list[float], list[float]]:
+        """Mean over streams at each place of the stream, both sides: the streams may have played the tasks in other orders."""
+        ours, theirs = (
+            [
+                math.fsum(row[order[place]] for row, order in zip(side, self.played, strict=True)) / len(side)
+                for place in range(len(self.tasks))
+            ]
+            for side in (self.first, self.second)
+        )
+        return ours, theirs
 
     @property
     def binary(self) -> bool:
@@ -93,11 +105,13 @@ def _check(ours: Sequence[Run], theirs: Sequence[Run], alpha: float, detect: flo
             "Give the same seeds and orders on both sides.",
         )
     for side in (ours, theirs):
-        if len({(run.labels["host"], run.labels["method"], run.labels["models"], run.labels["variant"]) for run in side}) > 1:
-            names = ", ".join(run.name for run in side[:MOST_NAMES])
-            raise UserError(
-                f"The runs of one side are not of one method: {names}.", "A side is one method under several seeds or orders."
-            )
+        for run in side[1:]:
+            if lines := other_cell(run, side[0]):
+                more = f" and {len(lines) - 2} more" if len(lines) > 2 else ""
+                raise UserError(
+                    f"{run.name} and {side[0].name} are not streams of one cell ({'; '.join(lines[:2])}{more}).",
+                    "The runs of one side may differ in seed and order only.",
+                )
     for a, b in zip(ours, theirs, strict=True):
         for path, what in (("cell.env.name", "environments"), ("environment.data_digest", "data")):
             if a.at(path) != b.at(path):
@@ -115,7 +129,9 @@ def _pair(ours: Sequence[Run], theirs: Sequence[Run]) -> Pairs:
             f"{ours[0].name} and {theirs[0].name} have no common task with a result.", "`memarena list` shows how far each is."
         )
     rows = [tuple(held[task] for task in common) for held in scores]
-    return Pairs(tuple(common), tuple(rows[: len(ours)]), tuple(rows[len(ours) :]))
+    places = [{task.task_id: task.position for task in run.tasks} for run in ours]
+    played = tuple(tuple(sorted(range(len(common)), key=lambda i: held[common[i]])) for held in places)
+    return Pairs(tuple(common), tuple(rows[: len(ours)]), tuple(rows[len(ours) :]), played)
 
 
 def _describe(runs: Sequence[Run], common: Sequence[str]) -> dict[str, Any]:
@@ -233,9 +249,9 @@ def _sequential(ours: Run, theirs: Run, alpha: float) -> dict[str, Any]:
 
 def _learning(pairs: Pairs, seed: int) -> dict[str, Any]:
     """Blocks and trend of either side and of the difference, in which the difficulty of the tasks cancels out."""
-    ours, theirs = pairs.means
+    ours, theirs = pairs.along
     found = {}
-    for name, values in (("first", ours), ("second", theirs), ("difference", pairs.differences)):
+    for name, values in (("first", ours), ("second", theirs), ("difference", [a - b for a, b in zip(ours, theirs, strict=True)])):
         trend = statistics.trend(values, seed, name)
         found[name] = {
             "blocks": [asdict(block) for block in statistics.blocks(values, seed, name, share=name != "difference")],

@@ -136,7 +136,7 @@ class Table:
     def _part(self, sheet: Sheet) -> str:
         """Which columns a page shows, where there are several pages."""
         groups = dict.fromkeys(head.group for head in sheet.heads if head.group)
-        return "" if len(self.pages) == 1 else sheet.title or ", ".join(groups)
+        return sheet.title or ("" if len(self.pages) == 1 else ", ".join(groups))
 
     def _caption(self, part: str, suffix: str) -> list[str]:
         title = f"{self.title}: {part}" if part else self.title

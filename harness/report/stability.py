@@ -8,16 +8,14 @@ from typing import Any
 
 from harness.errors import UserError
 from harness.report import statistics
+from harness.report.compare import other_cell
 from harness.report.contrast_text import interval, p_text, signed
 from harness.report.measure import Run
 from harness.report.text import NOTHING, columns, number, plural
-from harness.store.identity import differences
 from harness.store.view import RunView
 
 # An order has something to say from three permutations on (two may differ by chance in any direction).
 LEAST_ORDERS = 3
-# What may differ between streams of one cell.
-FREE = ("seed", "run.seed", "run.order", "order")
 
 
 def stability(views: Sequence[RunView]) -> dict[str, Any]:
@@ -56,9 +54,7 @@ def _check(runs: Sequence[Run]) -> None:
     for run in runs:
         if not run.tasks:
             raise UserError(f"{run.name} has no result yet.", "`memarena list` shows how far each is.")
-        cells = [one.at("cell") for one in (first, run)]
-        lines = [line for line in differences(*cells) if line.partition(": ")[0] not in FREE]
-        if lines:
+        if lines := other_cell(run, first):
             raise UserError(
                 f"{run.name} is not of the cell of {first.name} ({'; '.join(lines[:2])}).",
                 "Streams may differ in seed and order only.",

@@ -120,7 +120,7 @@ def test_seeds_of_two_methods_are_paired_stream_by_stream(write_run: Write) -> N
     assert "in each of 3 streams" in render(found) and "only for one run a side" in render(found)
     with pytest.raises(UserError, match="3 streams on one side and 2 on the other"):
         contrast(ours, theirs[:2])
-    with pytest.raises(UserError, match="not of one method: n0, s0"):
+    with pytest.raises(UserError, match="s0 and n0 are not streams of one cell"):
         contrast([ours[0], theirs[0]], theirs[1:])
 
 
@@ -215,6 +215,28 @@ def test_three_orders_tell_learning_from_difficulty(tmp_path: Path) -> None:
     assert found["orders"] == 3 and found["same_p"] == 1.0
     assert found["learning"]["slope"] > 3 and found["learning"]["p"] < 0.01
     assert "points a 100 positions later [" in render_stability(found)
+
+
+def test_along_the_stream_each_stream_counts_by_its_own_order(tmp_path: Path) -> None:
+    """Two streams in opposite orders, each better in its second half than the baseline: the gain stands in the second half."""
+    views: dict[str, list[RunView]] = {"a": [], "b": []}
+    for number, order in enumerate((list(range(10)), list(range(9, -1, -1)))):
+        for side, method in (("a", "sepm"), ("b", "none")):
+            name = f"{side}{number}"
+            (tmp_path / name).mkdir()
+            changes = {"labels__method": method, "tasks__order": f"shuffled:{number}"}
+            (tmp_path / name / "manifest.json").write_text(json.dumps(manifest(name, 10, **changes)))
+            with Store(tmp_path / name) as store:
+                for position, task in enumerate(order):
+                    play(store, position, float(side == "a" and position >= 5))
+                    store.db.execute(
+                        "UPDATE task SET task_id = ?, task_index = ? WHERE position = ?", (f"task-{task}", task, position)
+                    )
+                store.db.commit()
+            views[side].append(RunView(tmp_path / name))
+    found = contrast(views["a"], views["b"])
+    assert [block["mean"] for block in found["learning"]["difference"]["blocks"]] == [0.0, 1.0]
+    assert found["difference"]["mean"] == 0.5
 
 
 def test_stability_refuses_what_is_no_stream_of_the_cell(write_run: Write) -> None:
