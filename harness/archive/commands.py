@@ -43,11 +43,16 @@ def register(commands: Any) -> None:
     rescore.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what to grade by: env.grader=fixed")
     rescore.add_argument("--name", help="the new run's directory beside the old one (default: made from both)")
 
+    export = commands.add_parser("export", help="tasks, steps and calls as tables, or transcripts as logs of Inspect")
+    export.add_argument("runs", metavar="RUN", nargs="+", help=RUN)
+    export.add_argument("--format", choices=("csv", "parquet", "inspect"), default="csv", help="(default %(default)s)")
+    export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write into")
+
     for command in (pack, replay):
         command.add_argument("--recordings", type=Path, metavar="FILE", help="the recordings, if they lie elsewhere")
-    for command in (pack, replay, diff, rescore):
+    for command in (pack, replay, diff, rescore, export):
         command.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="where the runs are (default %(default)s)")
-    for command in (pack, unpack, replay, diff, rescore):
+    for command in (pack, unpack, replay, diff, rescore, export):
         command.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -107,6 +112,15 @@ def _rescore(args: argparse.Namespace) -> int:
     return 0
 
 
+def _export(args: argparse.Namespace) -> int:
+    from harness.archive.export import export, render
+    from harness.store.view import RunView
+
+    runs = [RunView(place(args, name)) for name in args.runs]
+    _print(export(runs, args.format, args.output), render, args.json)
+    return 0
+
+
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
-    {"pack": _pack, "unpack": _unpack, "replay": _replay, "diff": _diff, "rescore": _rescore}
+    {"pack": _pack, "unpack": _unpack, "replay": _replay, "diff": _diff, "rescore": _rescore, "export": _export}
 )

@@ -93,8 +93,24 @@ def played_order(view: RunView) -> list[int]:
     It is that of the event log: a task that failed at first for reasons of infrastructure was played after later ones, and
     the memory had learnt from these. Without a log it is the order of the stream.
     """
-    last: dict[int, int] = {}
-    for number, event in enumerate(read_events(view.directory / "events.jsonl")):
-        if event["event"] == "task_end":
-            last[event["position"]] = number
+    last = _ends(view.directory / "events.jsonl")
     return sorted((row.position for row in view.tasks()), key=lambda position: (last.get(position, -1), position))
+
+
+def committed_attempts(view: RunView) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Position and events of each attempt that ended with the task's result, `attempt_start` first, in the order of the log."""
+    path = view.directory / "events.jsonl"
+    last, done = _ends(path), {row.position for row in view.tasks()}
+    current: list[dict[str, Any]] = []
+    for number, event in enumerate(read_events(path)):
+        if event["event"] == "attempt_start":
+            current = []
+        current.append(event)
+        if event["event"] == "task_end" and last.get(event["position"]) == number and event["position"] in done:
+            yield event["position"], current
+            current = []
+
+
+def _ends(path: Path) -> dict[int, int]:
+    """Where in the log the last `task_end` of each position stands: one that a crash kept from being committed was repeated."""
+    return {event["position"]: number for number, event in enumerate(read_events(path)) if event["event"] == "task_end"}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.archive.differing import changes
 from harness.archive.layout import EVENTS, RESULTS
-from harness.archive.recorded import rebuild
+from harness.archive.recorded import committed_attempts, rebuild
 from harness.archive.strip import not_being_played
 from harness.cell import Cell
 from harness.config import is_name
@@ -29,7 +29,7 @@ from harness.models.tokens import cut_at_stop
 from harness.report.text import plural
 from harness.session import hand_over
 from harness.store import manifest
-from harness.store.events import EventLog, read_events
+from harness.store.events import EventLog
 from harness.store.schema import TaskRow
 from harness.store.view import RunView
 
@@ -64,7 +64,7 @@ def rescore(view: RunView, overrides: Sequence[str], name: str | None = None) ->
     if target.exists():
         raise UserError(f"{target} exists.", "Name the new run with --name.")
     with not_being_played(view.directory), tempfile.TemporaryDirectory(prefix=".rescore-", dir=target.parent) as scratch:
-        log = _attempts(view)
+        log = dict(committed_attempts(view))
         regraded = [_regrade(cell, row, log.get(row.position, [])) for row in view.tasks()]
         folder = Path(scratch) / "run"
         found = _write(view, cell, regraded, folder, made, overrides)
@@ -113,23 +113,6 @@ def _cell(view: RunView, overrides: Sequence[str]) -> Cell:
             "Name what to grade by (env.grader=…); `memarena replay` verifies a run as it is.",
         )
     return cell
-
-
-def _attempts(view: RunView) -> dict[int, list[dict[str, Any]]]:
-    """The events of each task's last attempt that ended with a result."""
-    current: dict[int, list[dict[str, Any]]] = {}
-    kept: dict[int, list[dict[str, Any]]] = {}
-    for event in read_events(view.directory / EVENTS):
-        position = event.get("position")
-        if position is None:
-            continue
-        if event["event"] == "attempt_start":
-            current[position] = []
-        elif event["event"] == "task_end":
-            kept[position] = current.pop(position, [])
-        elif event["event"] in ("step", "model_call"):
-            current.setdefault(position, []).append(event)
-    return kept
 
 
 # --- one task -----------------------------------------------------------------------------------------------------------

@@ -122,6 +122,14 @@ class RunView:
         rows = self._rows("SELECT sum(seconds) AS total FROM timing")
         return rows[0]["total"] if rows else None
 
+    def seconds_by_position(self) -> dict[int, float]:
+        """Wall time of each committed task in seconds."""
+        return {row["position"]: row["seconds"] for row in self._rows("SELECT position, seconds FROM timing")}
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The ledger, a row an attempt at a call, in the order in which they were made; the fields of LedgerRow."""
+        return [{key: row[key] for key in row.keys() if key != "id"} for row in self._rows("SELECT * FROM ledger ORDER BY id")]  # noqa: SIM118 - sqlite3.Row is not a mapping
+
     @property
     def status(self) -> str:
         """finished (all tasks that were asked for have a result), incomplete otherwise."""
