@@ -97,29 +97,13 @@ function costFigure(among, kind) {
   parts.push(s("text", { class: "axis", x: (left + W - right) / 2, y: H - 6, "text-anchor": "middle" }, kind === "cost" ? "US dollars a task (all calls)" : "tokens a task (the method's own)"));
   drawn.forEach((point, n) => {
     const { run } = point;
-    const at = x(point.value), high = y(run.score.value), end = at > W * 0.7;
+    const at = x(point.value), high = y(run.score.value);
     const title = s("title", {}, `${run.name}: ${percent(run.score.value)} ${range(run.score.interval, 100)}, ${kind === "cost" ? dollars(point.value) : count(point.value)} a task`);
     if (run.score.interval) parts.push(s("line", { class: `whisker series${n % 7}`, x1: at, x2: at, y1: y(run.score.interval[0]), y2: y(run.score.interval[1]) }));
-    parts.push(s("circle", { class: `point series${n % 7}`, cx: at, cy: high, r: 5.5 }, title));
-    parts.push(s("text", { class: "label", x: at + (end ? -9 : 9), y: high - 7, "text-anchor": end ? "end" : "start" }, run.scripted ? `${run.name} (scripted)` : run.name));
+    parts.push(s("g", {}, s("circle", { class: `point series${n % 7}`, cx: at, cy: high, r: 9 }), s("text", { class: "rank", x: at, y: high + 3.8, "text-anchor": "middle" }, n + 1), title));
   });
-  spread(parts.filter((part) => part.getAttribute("class") === "label"));
   const words = drawn.map((point) => `${point.run.name}: ${percent(point.run.score.value)} at ${kind === "cost" ? dollars(point.value) : count(point.value)}`).join("; ");
   const figure = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Score over cost. ${words || "Nothing measured"}` }, parts);
-  return h("div", { class: "scroll", tabindex: "0" }, figure, missing.length ? h("p", { class: "note" }, `${NOTHING} not known for ${missing.join(", ")}`) : null);
-}
-
-/** Moves labels down that would stand on another. */
-function spread(labels) {
-  const placed = [];
-  const box = (label) => {
-    const wide = label.textContent.length * 6.3, x = Number(label.getAttribute("x"));
-    return { left: label.getAttribute("text-anchor") === "end" ? x - wide : x, wide, y: Number(label.getAttribute("y")) };
-  };
-  for (const label of labels.sort((a, b) => box(a).y - box(b).y)) {
-    const own = box(label);
-    while (placed.some((other) => Math.abs(other.y - own.y) < 13 && own.left < other.left + other.wide && other.left < own.left + own.wide)) own.y += 2;
-    label.setAttribute("y", own.y);
-    placed.push(own);
-  }
+  const names = h("ol", { class: "ranks" }, drawn.map(({ run, value }) => h("li", {}, run.name, " ", scriptedMark(run), h("span", { class: "interval" }, ` ${percent(run.score.value)} at ${kind === "cost" ? dollars(value) : short(value)}`))));
+  return h("div", { class: "cost" }, h("div", { class: "scroll", tabindex: "0" }, figure), h("div", {}, names, missing.length ? h("p", { class: "note" }, `${NOTHING} not known for ${missing.join(", ")}`) : null));
 }

@@ -29,7 +29,7 @@ function overview() {
   place.append(
     section("curves", "Learning curves", "Mean score of consecutive blocks of tasks over the position in the stream, with 95 % intervals. The dashed grey line is the baseline, where the two may be compared. The benchmark's own order of tasks is part of a trend.",
       h("div", { class: "multiples" }, sorted.map((run) => h("figure", {}, h("figcaption", {}, h("a", { href: runAddress(run.id) }, run.name), " ", scriptedMark(run)), curveFigure(run, versus(run).why ? null : base), trendLine(run))))),
-    section("tokens", "Tokens by phase and role", "The method's own tokens a task, input and output.", legend(), tokenFigure(sorted), roleTable(sorted)),
+    section("tokens", "Tokens by phase and role", "The method's own tokens a task, input and output.", legend(sorted), tokenFigure(sorted), roleTable(sorted)),
     costSection(sorted),
   );
   return place;
@@ -166,7 +166,7 @@ function trendLine(run) {
   return h("p", { class: "note" }, text);
 }
 
-const legend = () => h("ul", { class: "legend" }, PHASES.map((phase) => h("li", {}, s("svg", { viewBox: "0 0 12 12", width: 12, height: 12, "aria-hidden": "true" }, s("rect", { class: `phase ${phase}`, width: 12, height: 12, rx: 2 })), phase)));
+const legend = (among) => h("ul", { class: "legend" }, PHASES.filter((phase) => among.some((run) => run.usage.some((row) => row.part === "method" && row.phase === phase))).map((phase) => h("li", {}, s("svg", { viewBox: "0 0 12 12", width: 12, height: 12, "aria-hidden": "true" }, s("rect", { class: `phase ${phase}`, width: 12, height: 12, rx: 2 })), phase)));
 
 function roleTable(among) {
   const rows = among.flatMap((run) => run.usage.map((row) => ({ run, ...row })));

@@ -56,7 +56,7 @@ function taskList(among, address, current) {
     const found = matching(among);
     const at = Math.max(0, found.findIndex((task) => task.id === current));
     const from = Math.max(0, at - state.rows / 2); // a window: a stream may have ten thousand tasks
-    list.replaceChildren(...found.slice(from, from + state.rows).map((task) => h("li", {}, h("a", { class: "row-link", href: address(task.id), "aria-current": task.id === current ? "page" : null }, among.map((run) => badge(run, task.id)), h("span", { class: "goal" }, goalOf(task)), h("span", { class: "id" }, task.id)))));
+    list.replaceChildren(...found.slice(from, from + state.rows).map((task) => h("li", {}, h("a", { class: "row-link", href: address(task.id), "aria-current": task.id === current ? "page" : null }, h("span", { class: "marks" }, among.map((run) => badge(run, task.id))), h("span", { class: "goal" }, goalOf(task)), h("span", { class: "id" }, task.id)))));
     say(plural(found.length, "task"));
   };
   show();
