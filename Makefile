@@ -144,7 +144,7 @@ format: install ## mend what the linter and the formatter can mend
 
 COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
-BASE_EXTRAS = --extra alfworld --extra docker --extra office --extra dev
+BASE_EXTRAS = --extra alfworld --extra docker --extra office --extra paper --extra export --extra dev
 lock: ## resolve requirements/*.txt anew (needs uv); UPGRADE= keeps the versions that still fit
 	$(COMPILE) $(BASE_EXTRAS) --extra webarena $(UPGRADE) -o requirements/webarena.txt
 	$(COMPILE) $(BASE_EXTRAS) --constraint requirements/webarena.txt -o requirements/lock.txt

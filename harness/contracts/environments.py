@@ -82,7 +82,7 @@ class Probed(Protocol):
 
 @runtime_checkable
 class Unrepeatable(Protocol):
-    """An environment whose world is not the same again for the same actions (sites that others host, say): no `memarena rescore`."""
+    """An environment whose world is not the same again for the same actions (sites that others host): no `memarena rescore`."""
 
     unrepeatable: str  # why, in a few words
 
