@@ -27,7 +27,7 @@ from harness.store import manifest
 from harness.store.events import read_events
 from harness.store.view import RunView
 from tests.support.build import played, prepared, scripted
-from tests.support.toy import Toy
+from tests.support.toy import Toy, ToySession
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORD = {"replay": {"mode": "record"}}
@@ -93,6 +93,28 @@ class TestTheSame:
         directory = played(tmp_path, method={"name": "metagpt"}, run={**RECORD, "name": "p"})
         (found,) = replay(directory)
         assert found["identical"] and found["tasks"] == 6
+
+    def test_a_run_that_was_killed_and_went_on(self, tmp_path: Path) -> None:
+        """A child dies in the middle of the fourth task, without a chance to clean up; the run is resumed."""
+        groups: dict[str, Any] = {"method": {"name": "generative"}, "run": {**RECORD, "name": "killed"}}
+        if (child := os.fork()) == 0:
+            with pytest.MonkeyPatch.context() as patch:
+                steps, original = [0], ToySession.step
+
+                def dying(self: ToySession, action: str) -> Any:
+                    steps[0] += 1
+                    return os._exit(9) if steps[0] == 8 else original(self, action)
+
+                patch.setattr(ToySession, "step", dying)
+                play(prepared(tmp_path, **groups))
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        directory = played(tmp_path, **groups)
+        assert [attempt["kind"] for attempt in RunView(directory).attempts()].count("aborted") == 1
+        (found,) = replay(directory)
+        assert found["identical"], found["difference"]
+        pack([directory], tmp_path / "a.zip")
+        assert replay(tmp_path / "a.zip")[0]["record"] == found["record"]
 
     def test_agent_failures_replay(self, tmp_path: Path) -> None:
         limits = {"limits": {"task": {"calls": 2}}}
