@@ -19,7 +19,7 @@ from harness.report.html.transcript import Chunks, shown
 from harness.report.measure import Run
 from harness.store.view import RunView
 
-SCRIPTS = ("base", "data", "charts", "overview", "tasks", "graph", "steps", "task", "compare", "main")
+SCRIPTS = ("base", "data", "charts", "board", "overview", "tasks", "graph", "steps", "task", "compare", "main")
 OPENING = 700  # characters of a task's first observation that can be searched without opening it
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 LEVEL = 9
+MOST_LINES = 200_000  # lines that are remembered
 # lines at the start and at the end that are as in the text before, and what lies between (None: nothing, not an empty line)
 Shared = tuple[int, int, str | None]
 
@@ -64,6 +65,8 @@ class Mask:
     def _line(self, line: str) -> str:
         found = self._known.get(line)
         if found is None:
+            if len(self._known) >= MOST_LINES:
+                self._known.clear()
             found = self._known[line] = self._masked(line)
         return found
 

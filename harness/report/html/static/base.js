@@ -35,8 +35,11 @@ function short(value) {
   return value < 1e6 ? (value / 1e3).toFixed(1) + "k" : (value / 1e6).toFixed(2) + "M";
 }
 
-const dollars = (value) => (!known(value) ? NOTHING : value === 0 ? "$0" : "$" + (value < 0.01 ? value.toPrecision(2) : value.toFixed(2)));
+const dollars = (value) =>
+  !known(value) ? NOTHING : value === 0 ? "$0" : "$" + (value < 0.01 ? value.toPrecision(2) : value.toFixed(2));
 const pvalue = (value) => (!known(value) ? NOTHING : value < 0.001 ? "<0.001" : value.toFixed(3));
+/** p=0.012, p<0.001. */
+const equals = (value) => (known(value) && value < 0.001 ? "p<0.001" : `p=${pvalue(value)}`);
 const range = (pair, scale, digits = 1) => (pair ? `[${pair.map((v) => fixed(v * scale, digits)).join(", ")}]` : `[${NOTHING}]`);
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 

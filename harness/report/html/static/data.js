@@ -65,11 +65,23 @@ function badge(run, task) {
   const kind = outcome(run, task);
   const result = run.results[task];
   const score = result && kind === "partial" ? ` ${percent(result.score)}` : "";
-  return h("span", { class: `mark ${kind}`, title: OUTCOMES[kind].word }, h("span", { "aria-hidden": "true" }, OUTCOMES[kind].sign), h("span", { class: "hidden" }, OUTCOMES[kind].word), score);
+  return h(
+    "span",
+    { class: `mark ${kind}`, title: OUTCOMES[kind].word },
+    h("span", { "aria-hidden": "true" }, OUTCOMES[kind].sign),
+    h("span", { class: "hidden" }, OUTCOMES[kind].word),
+    score,
+  );
 }
 
-const goalOf = (task) => (task.opening || "").trim().split("\n").filter((line) => line.trim()).pop() || task.id;
-const scriptedMark = (run) => run.scripted && h("span", { class: "tag scripted", title: "the answers came from a script, not from a model" }, "scripted");
+const goalOf = (task) =>
+  (task.opening || "")
+    .trim()
+    .split("\n")
+    .filter((line) => line.trim())
+    .pop() || task.id;
+const scriptedMark = (run) =>
+  run.scripted && h("span", { class: "tag scripted", title: "the answers came from a script, not from a model" }, "scripted");
 
 /** The tasks that fit the search, of those that some of these runs has. */
 function matching(among = selected()) {
@@ -77,14 +89,18 @@ function matching(among = selected()) {
   return [...tasks.values()].filter((task) => {
     if (state.family && task.family !== state.family) return false;
     if (state.group && task.group !== state.group) return false;
-    if (!among.some((run) => (state.outcome ? outcome(run, task.id) === state.outcome : outcome(run, task.id) !== "none"))) return false;
+    if (!among.some((run) => (state.outcome ? outcome(run, task.id) === state.outcome : outcome(run, task.id) !== "none")))
+      return false;
     const text = `${task.id} ${task.family || ""} ${task.group || ""} ${task.opening || ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }
 
 // --- transcripts -----------------------------------------------------------------------------------------------------
-const loaded = () => (document.readyState === "loading" ? new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true })) : Promise.resolve());
+const loaded = () =>
+  document.readyState === "loading"
+    ? new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }))
+    : Promise.resolve();
 
 const unpacked = new Map();
 

@@ -31,9 +31,24 @@ async function draw(focus) {
 async function viewOf(where) {
   if (where.view === "overview") return overview();
   if (where.view === "tasks") return tasksView();
-  const run = runs.get(where.run), task = tasks.get(where.task), other = runs.get(where.other);
-  const missing = !run ? where.run : where.task !== undefined && !task ? where.task : where.view === "compare" && !other ? where.other : null;
-  if (missing !== null) return h("div", { class: "page" }, h("h1", {}, "Not in this report"), h("p", {}, missing), h("p", {}, h("a", { href: "#/" }, "To the results")));
+  const run = runs.get(where.run),
+    task = tasks.get(where.task),
+    other = runs.get(where.other);
+  const missing = !run
+    ? where.run
+    : where.task !== undefined && !task
+      ? where.task
+      : where.view === "compare" && !other
+        ? where.other
+        : null;
+  if (missing !== null)
+    return h(
+      "div",
+      { class: "page" },
+      h("h1", {}, "Not in this report"),
+      h("p", {}, missing),
+      h("p", {}, h("a", { href: "#/" }, "To the results")),
+    );
   if (where.view === "run") return runView(run);
   return where.view === "task" ? taskView(run, task) : compareView(run, other, task);
 }
@@ -95,7 +110,9 @@ function move(by) {
   if (where.task !== undefined) {
     const { before, after } = neighbours(where.task, [runs.get(where.run), runs.get(where.other)].filter(Boolean));
     const next = by > 0 ? after : before;
-    if (next) location.hash = where.view === "compare" ? compareAddress(where.run, where.other, next.id) : taskAddress(where.run, next.id);
+    if (next)
+      location.hash =
+        where.view === "compare" ? compareAddress(where.run, where.other, next.id) : taskAddress(where.run, next.id);
     return;
   }
   along(by);
@@ -116,7 +133,15 @@ function sibling(by) {
   if (next) location.hash = taskAddress(next.id, where.task);
 }
 
-const KEYS = { "/": search, j: () => move(1), k: () => move(-1), "[": () => sibling(-1), "]": () => sibling(1), t: switchTheme, "?": () => help.showModal() };
+const KEYS = {
+  "/": search,
+  j: () => move(1),
+  k: () => move(-1),
+  "[": () => sibling(-1),
+  "]": () => sibling(1),
+  t: switchTheme,
+  "?": () => help.showModal(),
+};
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;

@@ -7,10 +7,18 @@ function prose(text, kind = "") {
   const whole = String(text);
   if (whole.length <= LONG) return h("pre", { class: kind, tabindex: kind === "prompt" ? "0" : null }, whole);
   const box = h("pre", { class: kind }, whole.slice(0, LONG));
-  const more = h("button", { type: "button", class: "more", onclick: () => {
-    box.textContent = whole;
-    more.remove();
-  } }, `Show all ${count(whole.length)} characters`);
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "more",
+      onclick: () => {
+        box.textContent = whole;
+        more.remove();
+      },
+    },
+    `Show all ${count(whole.length)} characters`,
+  );
   return h("div", {}, box, more);
 }
 
@@ -37,12 +45,38 @@ function usageText(call) {
 }
 
 function callBlock(call) {
-  const tags = [call.retry && `try ${call.retry}`, call.replayed && "replayed", call.constrained && "held to the admissible actions", call.finish && `finish: ${call.finish}`].filter(Boolean);
-  return h("div", { class: `call ${call.phase || ""}` },
-    h("div", { class: "call-head" }, h("span", { class: "who" }, call.agent || "–"), h("span", { class: "role" }, call.role), h("span", { class: "tag" }, call.phase || ""), tags.map((tag) => h("span", { class: "tag warn" }, tag)), h("span", { class: "usage" }, usageText(call))),
+  const tags = [
+    call.retry && `try ${call.retry}`,
+    call.replayed && "replayed",
+    call.constrained && "held to the admissible actions",
+    call.finish && `finish: ${call.finish}`,
+  ].filter(Boolean);
+  return h(
+    "div",
+    { class: `call ${call.phase || ""}` },
+    h(
+      "div",
+      { class: "call-head" },
+      h("span", { class: "who" }, call.agent || "–"),
+      h("span", { class: "role" }, call.role),
+      h("span", { class: "tag" }, call.phase || ""),
+      tags.map((tag) => h("span", { class: "tag warn" }, tag)),
+      h("span", { class: "usage" }, usageText(call)),
+    ),
     call.text !== undefined && prose(call.text, "said"),
     call.error && h("p", { class: "error" }, call.error),
-    call.prompt ? lazy(`Prompt (${plural(call.prompt.length, "message")})`, () => h("div", {}, call.prompt.map(([speaker, text]) => h("div", { class: "message" }, h("div", { class: "speaker" }, speaker), prose(text, "prompt"))))) : null);
+    call.prompt
+      ? lazy(`Prompt (${plural(call.prompt.length, "message")})`, () =>
+          h(
+            "div",
+            {},
+            call.prompt.map(([speaker, text]) =>
+              h("div", { class: "message" }, h("div", { class: "speaker" }, speaker), prose(text, "prompt")),
+            ),
+          ),
+        )
+      : null,
+  );
 }
 
 /** Embedding calls in a row are one line: their texts stand in other calls too. */
@@ -53,17 +87,48 @@ function embedLine(calls) {
 }
 
 function stepBlock(step, rehearsed) {
-  return h("div", { class: `step${step.error ? " bad" : ""}`, id: rehearsed ? null : `step-${step.step}` },
-    h("div", { class: "deed" }, h("span", { class: "number" }, step.step), h("span", { class: "who" }, step.agent), h("div", { class: "action" }, prose(step.action, "command"))),
-    h("div", { class: "came" }, prose(step.observation === "" ? "(nothing)" : step.observation, "observation"), step.error && h("p", { class: "error" }, step.error), step.done && h("span", { class: "tag" }, "episode over"), step.reward ? h("span", { class: "tag" }, `reward ${step.reward}`) : null));
+  return h(
+    "div",
+    { class: `step${step.error ? " bad" : ""}`, id: rehearsed ? null : `step-${step.step}` },
+    h(
+      "div",
+      { class: "deed" },
+      h("span", { class: "number" }, step.step),
+      h("span", { class: "who" }, step.agent),
+      h("div", { class: "action" }, prose(step.action, "command")),
+    ),
+    h(
+      "div",
+      { class: "came" },
+      prose(step.observation === "" ? "(nothing)" : step.observation, "observation"),
+      step.error && h("p", { class: "error" }, step.error),
+      step.done && h("span", { class: "tag" }, "episode over"),
+      step.reward ? h("span", { class: "tag" }, `reward ${step.reward}`) : null,
+    ),
+  );
 }
 
 function noteLine(note) {
   if (note.kind === "divergence") {
-    const parts = (note.reasons || []).map((reason) => reason + (reason === "goal" ? ` ${fixed(note.goal, 2)}` : reason === "plan" ? ` ${fixed(note.plan, 2)}` : ` ${(note.conflicts || []).join(", ")}`));
+    const parts = (note.reasons || []).map(
+      (reason) =>
+        reason +
+        (reason === "goal"
+          ? ` ${fixed(note.goal, 2)}`
+          : reason === "plan"
+            ? ` ${fixed(note.plan, 2)}`
+            : ` ${(note.conflicts || []).join(", ")}`),
+    );
     return h("p", { class: "aligned divergence" }, h("strong", {}, "Divergence "), `${note.agent}: ${parts.join("; ")}`);
   }
-  if (note.kind === "correction") return h("p", { class: "aligned correction" }, h("strong", {}, "Correction "), `to ${note.agent}: `, h("span", { class: "words" }, note.text));
+  if (note.kind === "correction")
+    return h(
+      "p",
+      { class: "aligned correction" },
+      h("strong", {}, "Correction "),
+      `to ${note.agent}: `,
+      h("span", { class: "words" }, note.text),
+    );
   return genericItem(note);
 }
 
@@ -80,7 +145,8 @@ function turns(items) {
     if (item.t === "step") {
       found.push({ ...current, step: item });
       current = { before: [], step: null };
-    } else if (!(item.t === "memory_note" && ["graph", "graph_status", "memory_change"].includes(item.kind))) current.before.push(item);
+    } else if (!(item.t === "memory_note" && ["graph", "graph_status", "memory_change"].includes(item.kind)))
+      current.before.push(item);
   }
   if (current.before.length) found.push(current);
   return found;
@@ -88,12 +154,23 @@ function turns(items) {
 
 function itemBlocks(items) {
   const found = [];
-  let embeds = [], rehearsal = [];
+  let embeds = [],
+    rehearsal = [];
   const flush = () => {
     if (embeds.length) found.push(embedLine(embeds));
     if (rehearsal.length) {
       const held = rehearsal;
-      found.push(lazy(`Rehearsal in a fresh world (${plural(held.filter((one) => one.t === "rehearsal_step").length, "step")})`, () => h("div", { class: "rehearsal" }, held.map((one) => (one.t === "rehearsal_step" ? stepBlock(one, true) : one.t === "call" ? callBlock(one) : genericItem(one))))));
+      found.push(
+        lazy(`Rehearsal in a fresh world (${plural(held.filter((one) => one.t === "rehearsal_step").length, "step")})`, () =>
+          h(
+            "div",
+            { class: "rehearsal" },
+            held.map((one) =>
+              one.t === "rehearsal_step" ? stepBlock(one, true) : one.t === "call" ? callBlock(one) : genericItem(one),
+            ),
+          ),
+        ),
+      );
     }
     embeds = [];
     rehearsal = [];
@@ -124,12 +201,16 @@ const MOST_CELLS = 4e6;
 
 /** Lines as [sign, text]: " " kept, "-" gone, "+" new; by the longest common subsequence. */
 function diffLines(before, after) {
-  const a = before === "" ? [] : before.split("\n"), b = after === "" ? [] : after.split("\n");
+  const a = before === "" ? [] : before.split("\n"),
+    b = after === "" ? [] : after.split("\n");
   if (a.length * b.length > MOST_CELLS) return [...a.map((line) => ["-", line]), ...b.map((line) => ["+", line])];
   const table = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) table[i][j] = a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      table[i][j] = a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
   const found = [];
-  let i = 0, j = 0;
+  let i = 0,
+    j = 0;
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && a[i] === b[j]) found.push([" ", a[i++], j++]);
     else if (i < a.length && (j >= b.length || table[i + 1][j] >= table[i][j + 1])) found.push(["-", a[i++]]);
@@ -140,5 +221,11 @@ function diffLines(before, after) {
 
 function diffBlock(before, after) {
   const names = { "+": "ins", "-": "del", " ": "same" };
-  return h("div", { class: "diff" }, diffLines(before || "", after || "").map(([sign, line]) => h("div", { class: names[sign] }, h("span", { class: "sign" }, sign), h("span", {}, line))));
+  return h(
+    "div",
+    { class: "diff" },
+    diffLines(before || "", after || "").map(([sign, line]) =>
+      h("div", { class: names[sign] }, h("span", { class: "sign" }, sign), h("span", {}, line)),
+    ),
+  );
 }
