@@ -162,14 +162,12 @@ class _Writer:
         heads += [Head("", self.spec.head[1]), *([Head("", "with")] if named else [])]
         heads += [Head("" if title else self.columns[index].label, SHORT[part]) for index in indices for part in self.used[index]]
         kept = [line for line in self.lines if line.first or any(index in line.cells for index in indices)]
-        lines = tuple(self._line(kept, place, indices, named) for place in range(len(kept)))
+        lines = tuple(self._line(line, indices, named) for line in kept)
         blocks = tuple(line.row.group for line in kept)
-        return Sheet(title, tuple(heads), lines, blocks, self._best(kept, indices, len(heads)))
+        return Sheet(title, tuple(heads), lines, blocks, self._best(kept, indices, len(heads)), bool(self.spec.head[0]))
 
-    def _line(self, lines: Sequence[Line], place: int, indices: Sequence[int], named: bool) -> tuple[str, ...]:
-        line = lines[place]
-        group = line.row.group if not place or lines[place - 1].row.group != line.row.group else ""
-        head = [group] if self.spec.head[0] else []
+    def _line(self, line: Line, indices: Sequence[int], named: bool) -> tuple[str, ...]:
+        head = [line.row.group] if self.spec.head[0] else []
         head.append(line.row.label if line.first else "")
         if named:
             held = [line.cells[index] for index in indices if index in line.cells]
@@ -227,7 +225,7 @@ def _bounds(low: float, high: float, decimals: int = 1) -> str:
 
 
 def _measured(_: ColumnSpec, cell: MeasuredCell) -> str:
-    """ "66.67 [20.8, 93.9] n=3 +1 infra ≠"; n=3/134 where tasks are still to be played."""
+    """ "66.67 [20.8, 93.9] n=3 +1 infra scripted ≠"; n=3/134 where tasks are still to be played."""
     shown = [NOTHING]
     if cell.found is not None:
         bounds = _bounds(*cell.bounds, 0 if cell.measure.total else 1) if cell.bounds else f"[{NOTHING}]"
@@ -237,6 +235,8 @@ def _measured(_: ColumnSpec, cell: MeasuredCell) -> str:
         shown = [*([total] if total else []), mean, bounds, f"n={cell.found.n}{planned}"]
     if cell.infra_failures:
         shown.append(f"+{cell.infra_failures} infra")
+    if is_scripted(cell):
+        shown.append("scripted")
     return " ".join([*shown, *([DEPARTS] if cell.departures else [])])
 
 

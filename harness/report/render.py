@@ -28,13 +28,15 @@ class Head:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A part of a table in its compact form. `best` holds the places (line, column) that a page prints bold."""
+    """A part of a table in its compact form. `best` holds the places (line, column) that a page prints bold; `grouped`: the
+    first column names the block, which a page does once."""
 
     title: str
     heads: tuple[Head, ...]
     lines: tuple[tuple[str, ...], ...]
     blocks: tuple[str, ...]
     best: frozenset[tuple[int, int]] = frozenset()
+    grouped: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Table:
         """The same for a terminal: a sheet below the other where they would be too wide beside each other."""
         out = [f"### {self.name}: {self.title}"]
         for sheet in self.sheets:
-            out += ["", *([f"**{sheet.title}**", ""] if sheet.title else []), *_markdown(sheet)]
+            out += ["", *([f"**{sheet.title} reported beside measured**", ""] if sheet.title else []), *_markdown(sheet)]
         return "\n".join([*out, "", *(f"- {note}" for note in self.brief)])
 
     def to_csv(self) -> str:
@@ -185,6 +187,8 @@ def _tabular(sheet: Sheet) -> list[str]:
     for index, line in enumerate(sheet.lines):
         if index and sheet.blocks[index] != sheet.blocks[index - 1]:
             out.append(r"\midrule")
+        if index and sheet.grouped and sheet.blocks[index] == sheet.blocks[index - 1]:
+            line = ("", *line[1:])  # on a page the rules show how far a group goes
         cells = [_bold(escape(cell)) if (index, place) in sheet.best else escape(cell) for place, cell in enumerate(line)]
         out.append(" & ".join(cells) + r" \\")
     return [*out, r"\bottomrule", r"\end{tabular}"]

@@ -28,12 +28,12 @@ def test_a_small_table_for_a_terminal(small: str, write_run: Write, tmp_path: Pa
         == """\
 ### small: Small & simple
 
-**ALFWorld**
+**ALFWorld reported beside measured**
 
 | Host    | Method          | reported     | measured                   | measured Δ          | p (Holm) |
 |---------|-----------------|--------------|----------------------------|---------------------|----------|
 | AutoGen | No added memory | 59.70        | 33.33 [6.1, 79.2] n=3 ≠    | –                   | –        |
-|         | SEPM            | 89.55 ↑29.85 | 100.00 [43.9, 100.0] n=3 ≠ | ↑66.67 [0.0, 100.0] | 0.500    |
+| AutoGen | SEPM            | 89.55 ↑29.85 | 100.00 [43.9, 100.0] n=3 ≠ | ↑66.67 [0.0, 100.0] | 0.500    |
 | DyLAN   | SEPM            | 68.66        | –                          | –                   | –        |
 
 - 100 % data_driven.
@@ -47,7 +47,7 @@ def test_what_runs_do_not_share_gets_a_letter_and_the_models_a_column(small: str
     write_run("b", [0.0] * 4, planned=134, labels__models="tiny", labels__models_label="Tiny", seed=3)
     text = build(small, tmp_path / "runs").to_compact_markdown()
     assert "| AutoGen | No added memory | big s0  | 59.70        | 100.00 [97.2, 100.0] n=134 (a) |" in text
-    assert "|         |                 | tiny s3 |              | 0.00 [0.0, 49.0] n=4/134 (b)   |" in text
+    assert "| AutoGen |                 | tiny s3 |              | 0.00 [0.0, 49.0] n=4/134 (b)   |" in text
     assert "- (a) Big; seed 0." in text and "- (b) Tiny; seed 3." in text
 
 
@@ -56,7 +56,7 @@ def test_scripted_runs_stand_back_where_a_model_was_measured_and_are_counted(
 ) -> None:
     write_run("scripted", [1.0], models__scripted=True)
     alone = build(small, tmp_path / "runs").to_compact_markdown()
-    assert "scripted answers, no model" in alone and "100.00 [20.7, 100.0] n=1 ≠" in alone
+    assert "scripted answers, no model" in alone and "100.00 [20.7, 100.0] n=1 scripted ≠" in alone
     write_run("real", [0.0])
     table = build(small, tmp_path / "runs")
     text = table.to_compact_markdown()
