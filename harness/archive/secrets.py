@@ -6,6 +6,7 @@ their names), text that has the shape of a key, and the folders of this machine.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -19,24 +20,70 @@ from harness.compose import conf_dir
 
 LEAST_LENGTH = 8  # characters: a shorter value of a variable would be found in ordinary words
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|DSN", re.IGNORECASE)
-# what providers' keys look like by their own documentation; `(?P<user>)` is the part of an address before the host
-_SHAPES = re.compile(
-    r"""
-      (?P<key>
-        \b(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}
-      | \bgh[opsur]_[A-Za-z0-9]{30,} | \bgithub_pat_\w{30,} | \bglpat-[\w-]{20,}
-      | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35} | \bhf_[A-Za-z0-9]{30,}
-      | \bxox[abeprs]-[A-Za-z0-9-]{10,} | \beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}
-      | -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\Z)
-      )
-    | (?<=://)(?P<user>[^\s/@:'"<>]+:[^\s/@'"<>]+)(?=@)
-    | (?i:\b(?:proxy-authorization|authorization|x-api-key|api[-_]?key)\b["']?\s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)
-      (?P<header>[A-Za-z0-9._~+/=-]{16,})
-    | (?i:\bbearer\s+)(?P<bearer>[A-Za-z0-9._~+/=-]{20,})
-    """,
-    re.VERBOSE | re.DOTALL,
+# a part of a value that is matched in the group `secret`
+_LONG = r"[A-Za-z0-9._~+/=-]"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a kind of secret looks like, by the providers' own documentation. Looked for only in a text that holds one of `signs`
+    (lower case), which is much quicker than trying the pattern at every letter of a transcript."""
+
+    kind: str
+    signs: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+_SHAPES = (
+    Shape(
+        "a key",
+        (
+            "sk-",
+            "pk-",
+            "rk-",
+            "ghp_",
+            "gho_",
+            "ghs_",
+            "ghu_",
+            "ghr_",
+            "github_pat_",
+            "glpat-",
+            "akia",
+            "asia",
+            "aiza",
+            "hf_",
+            "xox",
+            "eyj",
+        ),
+        re.compile(
+            r"\b(?P<secret>(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}|gh[opsur]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}"
+            r"|(?:AKIA|ASIA)[0-9A-Z]{16}\b|AIza[0-9A-Za-z_-]{35}|hf_[A-Za-z0-9]{30,}|xox[abeprs]-[A-Za-z0-9-]{10,}"
+            r"|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
+        ),
+    ),
+    Shape(
+        "a private key",
+        ("private key-----",),
+        re.compile(r"(?P<secret>-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))", re.DOTALL),
+    ),
+    Shape(
+        "a password in an address",
+        ("://",),
+        re.compile(r"://(?P<secret>[^\s/@:'\"<>]+:[^\s/@'\"<>]+)(?=@)"),
+    ),
+    Shape(
+        "a key in a header",
+        ("authorization", "api-key", "api_key", "apikey"),
+        re.compile(
+            r"\b(?:proxy-authorization|authorization|x-api-key|api[-_]?key)\b[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?"
+            rf"(?P<secret>{_LONG}{{16,}})",
+            re.IGNORECASE,
+        ),
+    ),
+    Shape("a key in a header", ("bearer",), re.compile(rf"\bbearer\s+(?P<secret>{_LONG}{{20,}})", re.IGNORECASE)),
 )
-_KINDS = {"key": "a key", "user": "a password in an address", "header": "a key in a header", "bearer": "a key in a header"}
+
+_SIGNS = tuple(sign for shape in _SHAPES for sign in shape.signs)
 
 
 @dataclass(frozen=True)
@@ -59,22 +106,31 @@ class Redactor:
 
     def secrets_in(self, text: str) -> list[str]:
         """What is secret in `text`: each in a few words, without the secret."""
-        found = [f"the value of {self.values[match.group()]}" for match in self._exact.finditer(text)] if self.values else []
-        for match in _SHAPES.finditer(text):
-            found.append(f"text that looks like {_KINDS[str(match.lastgroup)]}")
+        found = [f"the value of {name}" for value, name in self.values.items() if value in text]
+        found += [f"text that looks like {shape.kind}" for shape in _signs_in(text) if shape.pattern.search(text)]
         return list(dict.fromkeys(found))
 
     def names_places(self, text: str) -> bool:
-        return bool(self.places) and self._folder.search(text) is not None
+        return any(place in text for place in self.places) and self._folder.search(text) is not None
 
     def masked(self, text: str) -> str:
         """`text` without secrets and without folders of this machine."""
-        if self.values:
-            text = self._exact.sub(lambda match: f"[removed: {self.values[match.group()]}]", text)
-        text = _SHAPES.sub(_masked_shape, text)
-        if self.places:
+        for value in sorted(self.values, key=len, reverse=True):
+            text = text.replace(value, f"[removed: {self.values[value]}]")
+        for shape in _signs_in(text):
+            text = shape.pattern.sub(lambda match, shape=shape: _without(match, shape.kind), text)  # type: ignore[misc]
+        if any(place in text for place in self.places):
             text = self._folder.sub(lambda match: self.places[match.group()], text)
         return text
+
+    def may_matter(self, line: str) -> bool:
+        """Whether a line of JSON may hold something to be masked: a quick look that spares most lines the slow one."""
+        lowered = line.lower()
+        return (
+            any(sign in lowered for sign in _SIGNS)
+            or any(json.dumps(value, ensure_ascii=False)[1:-1] in line for value in self.values)
+            or any(place in line for place in self.places)
+        )
 
     def masked_tree(self, value: Any) -> Any:
         """Plain data with every text in it masked, keys included."""
@@ -87,19 +143,19 @@ class Redactor:
         return value
 
     @cached_property
-    def _exact(self) -> re.Pattern[str]:
-        return re.compile("|".join(re.escape(value) for value in sorted(self.values, key=len, reverse=True)))
-
-    @cached_property
     def _folder(self) -> re.Pattern[str]:
         longest = sorted(self.places, key=len, reverse=True)
         return re.compile(rf"(?<![\w.-])(?:{'|'.join(re.escape(place) for place in longest)})(?![\w.-])")
 
 
-def _masked_shape(match: re.Match[str]) -> str:
-    kind = str(match.lastgroup)
-    start = match.start(kind) - match.start()
-    return f"{match.group()[:start]}[removed: {_KINDS[kind]}]"
+def _signs_in(text: str) -> list[Shape]:
+    lowered = text.lower()
+    return [shape for shape in _SHAPES if any(sign in lowered for sign in shape.signs)]
+
+
+def _without(match: re.Match[str], kind: str) -> str:
+    whole, start, end = match.group(), match.start("secret") - match.start(), match.end("secret") - match.start()
+    return f"{whole[:start]}[removed: {kind}]{whole[end:]}"
 
 
 def _without_words(values: dict[str, str]) -> dict[str, str]:

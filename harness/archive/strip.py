@@ -78,6 +78,8 @@ class Stripped:
         return moved
 
     def _line(self, line: bytes) -> bytes:
+        if not self._redactor.may_matter(line.decode("utf-8", "replace")):
+            return line
         try:
             event = json.loads(line)
         except ValueError:  # torn by a crash: masked as it stands

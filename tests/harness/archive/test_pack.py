@@ -178,9 +178,28 @@ class TestSecrets:
         with pytest.raises(UserError, match=r"manifest\.json, cell\.models\.endpoints\.main\.extra_body\.token holds"):
             pack([directory], tmp_path / "a.zip")
 
+    def test_a_secret_that_json_escapes_is_found_too(
+        self, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        secret = 'pass"word\\ü'
+        monkeypatch.setenv("MY_PASSWORD", secret)
+        log(recorded, said=f"<{secret}>")
+        pack([recorded], tmp_path / "a.zip")
+        unpack(tmp_path / "a.zip", tmp_path / "to")
+        (note,) = (event for event in read_events(tmp_path / "to/r/events.jsonl") if event["event"] == "note")
+        assert note["said"] == "<[removed: MY_PASSWORD]>"
+
     def test_ordinary_text_stays(self) -> None:
         redactor = Redactor.of_this_machine([], environ={"AUTH_MODE": "disabled", "TOKEN_LIMIT": "40000000", "HOME": "/"})
-        for text in ("disabled", "40000000", "a / b", "press red: key 3", "http://host:8080/path?a=b@c", "sk-learn is a library"):
+        for text in (
+            "disabled",
+            "40000000",
+            "a / b",
+            "press red: key 3",
+            "http://host:8080/path?a=b@c",
+            "sk-learn is a library",
+            "task-management-system-of-the-shop",
+        ):
             assert redactor.masked(text) == text
 
 
