@@ -154,14 +154,23 @@ _MEASURED: Mapping[str, Callable[[ColumnSpec, MeasuredCell, Callable[[str], str]
 
 
 # --- notes and records ------------------------------------------------------------------------------------------------
-def legend(spec: TableSpec, grid: Sequence[Sequence[PlaceLike]]) -> list[str]:
+def baselines(spec: TableSpec) -> str:
+    """The rows that others are compared with, as in “No added memory”."""
+    return ", ".join(dict.fromkeys(f"“{spec.row(row.baseline).label}”" for row in spec.rows if row.baseline))
+
+
+def source_of(deltas: str) -> str:
+    """What changes are differences of."""
+    return "counts" if deltas == "counts" else "the displayed numbers"
+
+
+def legend(spec: TableSpec, grid: Sequence[Sequence[PlaceLike]], deltas: str) -> list[str]:
     """The signs that the table uses, explained."""
     places = [place for row in grid for place in row]
     cells = [cell for place in places for cell in place.measured]
     found = []
     if any(place.reported.change is not None for place in places):
-        rows = dict.fromkeys(spec.row(row.baseline).label for row in spec.rows if row.baseline)
-        found.append(f"Changes beside reported numbers: from the displayed numbers, against “{'”, “'.join(rows)}”.")
+        found.append(f"Changes beside reported numbers: from {source_of(deltas)}, against {baselines(spec)}.")
     if not cells:
         return [*found, "– nothing was measured."]
     found.append("Measured: mean with its 95 % interval (Wilson for 0/1 scores, else bootstrap); – nothing was measured.")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from harness.report.cell_text import DEPARTS, PlaceLike, arrow, reported_part, used_parts
+from harness.report.cell_text import DEPARTS, PlaceLike, arrow, baselines, reported_part, source_of, used_parts
 from harness.report.cells import MeasuredCell, group_lines
 from harness.report.definition import ColumnSpec, RowSpec, TableSpec
 from harness.report.render import Head, Sheet, latex_width, markdown_width
@@ -53,15 +53,15 @@ class Compact:
     notes: tuple[str, ...]
 
 
-def compact(spec: TableSpec, columns: Sequence[ColumnSpec], grid: Sequence[Sequence[PlaceLike]]) -> Compact:
-    """The compact form of a table."""
+def compact(spec: TableSpec, columns: Sequence[ColumnSpec], grid: Sequence[Sequence[PlaceLike]], deltas: str) -> Compact:
+    """The compact form of a table; `deltas` says what its changes are differences of."""
     lines, hidden = _lines(spec, grid)
     shown = [cell for line in lines for cell in line.cells.values()]
     marks = _Marks(shown)
     labels = {with_label(cell) for cell in shown}
     writer = _Writer(spec, columns, lines, marks, len(labels) > 1)
     sheets, pages = writer.sheets(markdown_width), writer.sheets(latex_width)  # these use the letters that the notes explain
-    notes = [*spec.notes, *_legend(spec, columns, lines), *marks.notes()]
+    notes = [*spec.notes, *_legend(spec, columns, lines, deltas), *marks.notes()]
     if hidden:
         notes.append(f"{plural(hidden, 'line')} of runs with scripted answers left out: --wide shows them, or --models.")
     flat = tuple(" ".join(note.split()) for note in notes)
@@ -276,11 +276,11 @@ _PARTS: Mapping[str, Callable[[ColumnSpec, MeasuredCell], str]] = MappingProxyTy
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
-def _legend(spec: TableSpec, columns: Sequence[ColumnSpec], lines: Sequence[Line]) -> list[str]:
+def _legend(spec: TableSpec, columns: Sequence[ColumnSpec], lines: Sequence[Line], deltas: str) -> list[str]:
     cells = [cell for line in lines for cell in line.cells.values()]
     found = []
     if any(place.reported.change is not None for line in lines for place in line.places):
-        found.append("arrows beside reported numbers: difference to the row without added memory")
+        found.append(f"arrows beside reported numbers: from {source_of(deltas)}, against {baselines(spec)}")
     if not cells:
         return [*_sentence([*found, f"{NOTHING} nothing was measured"]), *_impossible(columns, lines)]
     found.append("measured: mean [95 % interval] n")

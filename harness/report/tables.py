@@ -41,7 +41,7 @@ def build(table: str, root: Path, *, env: str | None = None, models: str | None 
     changes are differences of: displayed numbers, as in the papers, or counts before rounding.
     """
     held = collect(table, root, env=env, models=models, deltas=deltas)
-    return _table(Path(table).stem, held.spec, held.columns, held.grid, held.problems)
+    return _table(Path(table).stem, held, deltas)
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,8 @@ class _Footnotes:
         return [f"({letter(index)}) {note}." for index, note in enumerate(self.texts)]
 
 
-def _table(
-    name: str, spec: TableSpec, columns: Sequence[ColumnSpec], grid: Sequence[Sequence[Place]], problems: Sequence[str]
-) -> Table:
+def _table(name: str, held: Collected, deltas: str) -> Table:
+    spec, columns, grid = held.spec, held.columns, held.grid
     footnotes = _Footnotes()
     used = [text.used_parts(column, [places[index] for places in grid]) for index, column in enumerate(columns)]
     any_group = bool(spec.head[0])
@@ -175,10 +174,10 @@ def _table(
             )
             blocks.append(row.group)
         records += _records(name, row, columns, places)
-    notes = [*spec.notes, *text.legend(spec, grid), *footnotes.lines(), *_impossible(spec, columns, grid), *problems]
+    notes = [*spec.notes, *text.legend(spec, grid, deltas), *footnotes.lines(), *_impossible(spec, columns, grid), *held.problems]
     flat = tuple(tuple(_one_line(cell) for cell in line) for line in lines)
-    brief = compact(spec, columns, grid)
-    ending = tuple(map(_one_line, problems))
+    brief = compact(spec, columns, grid, deltas)
+    ending = tuple(map(_one_line, held.problems))
     told = tuple(map(_one_line, notes))
     return Table(
         name,

@@ -37,7 +37,7 @@ def test_a_small_table_for_a_terminal(small: str, write_run: Write, tmp_path: Pa
 | DyLAN   | SEPM            | 68.66        | –                          | –                   | –        |
 
 - 100 % data_driven.
-- Arrows beside reported numbers: difference to the row without added memory; measured: mean [95 % interval] n; measured Δ: paired, to the measured baseline; p: exact McNemar after Holm; ≠ not comparable with the reported number, see below.
+- Arrows beside reported numbers: from the displayed numbers, against “No added memory”; measured: mean [95 % interval] n; measured Δ: paired, to the measured baseline; p: exact McNemar after Holm; ≠ not comparable with the reported number, see below.
 - All measured: SmolLM2-135M-Instruct (embedded); seed 0; generated tasks instead of the official data; 3 of 134 tasks; at most 10 steps (official: 30); answers held to the admissible actions."""
     )
 

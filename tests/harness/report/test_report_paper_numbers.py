@@ -45,6 +45,7 @@ def test_table_1_as_printed_holds_the_papers_cells(table1: Table) -> None:
 def test_from_counts_the_last_digit_of_some_arrows_differs(paper_runs: Path, table1: Table) -> None:
     counted = build("table1", paper_runs, models="gpt-5-mini", deltas="counts")
     text = counted.to_compact_markdown()
+    assert "Arrows beside reported numbers: from counts, against “No added memory”" in text
     assert "38.33 ↓3.33" in text and "↓3.33 [−5.3, −1.3]" in text
     stated, exact = ([row["reported_change"] for row in rows_of(table)] for table in (table1, counted))
     assert sum(a != b for a, b in zip(stated, exact, strict=True)) == 3
