@@ -80,6 +80,7 @@ class WebArena:
     Config: ClassVar[type] = WebArenaConfig
     name: ClassVar[str] = "webarena"
     version: ClassVar[str] = "1-A"
+    unrepeatable: ClassVar[str] = "the sites are shared, and remember what every task did to them"
     action_mode: ActionMode = "block"
 
     def __init__(self, config: WebArenaConfig | None = None) -> None:

@@ -85,6 +85,7 @@ class WebArenaVerified:
     Config: ClassVar[type] = WebArenaVerifiedConfig
     name: ClassVar[str] = "webarena_verified"
     version: ClassVar[str] = "1-A"
+    unrepeatable: ClassVar[str] = "the sites are shared, and remember what every task did to them"
     action_mode: ActionMode = "block"
 
     def __init__(self, config: WebArenaVerifiedConfig | None = None) -> None:

@@ -242,3 +242,11 @@ class TestRescore:
         )
         text = build(str(definition), tmp_path).to_markdown()
         assert "graded anew (env.grader: strict → lenient) from the run r: its memory learnt from the old scores" in text
+
+
+def test_the_environments_with_sites_of_others_say_that_their_world_is_not_the_same_twice() -> None:
+    from harness.contracts import Unrepeatable
+    from harness.registry import environments
+
+    said = {name for name in environments().names() if isinstance(environments().load(name), Unrepeatable)}
+    assert said == {"webarena", "webarena_verified"}
