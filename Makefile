@@ -91,11 +91,8 @@ data-officebench: install ## download OfficeBench: 300 tasks with their files
 CHOSEN = --root $(RUNS) --save $(OUT) $(if $(MODELS),--models $(MODELS))
 TABLE = $(BIN)/memarena table $@ --deltas $(DELTAS) $(CHOSEN)
 FIGURE = $(BIN)/memarena figure $@ $(CHOSEN)
-$(VENV)/.paper: $(VENV)/.installed
-	$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check "matplotlib>=3.9,<4"
-	@touch $@
 
-paper: $(VENV)/.paper ## all tables and figures of the runs there are, in one PDF (RUNS= MODELS= OUT= DELTAS=)
+paper: install ## all tables and figures of the runs there are, in one PDF (RUNS= MODELS= OUT= DELTAS=)
 	$(BIN)/memarena paper --deltas $(DELTAS) $(CHOSEN)
 tables: table1 table2 table4 table5 components textual tokens ## every table of the SEPM paper: Markdown, CSV, LaTeX
 figures: figure1 figure4a figure4b figure5a figure5b learning ## every figure of the SEPM paper: PDF, PNG, SVG, CSV
@@ -116,17 +113,17 @@ textual: install ## explicit graphs against textual procedures
 	$(TABLE)
 tokens: install ## tokens beside scores
 	$(TABLE)
-figure1: $(VENV)/.paper ## SEPM Figure 1: MultiAgentBench
+figure1: install ## SEPM Figure 1: MultiAgentBench
 	$(FIGURE)
-figure4a: $(VENV)/.paper ## SEPM Figure 4(a): mean over the benchmarks
+figure4a: install ## SEPM Figure 4(a): mean over the benchmarks
 	$(FIGURE)
-figure4b: $(VENV)/.paper ## SEPM Figure 4(b): tokens against success
+figure4b: install ## SEPM Figure 4(b): tokens against success
 	$(FIGURE)
-figure5a: $(VENV)/.paper ## SEPM Figure 5(a): the textual control
+figure5a: install ## SEPM Figure 5(a): the textual control
 	$(FIGURE)
-figure5b: $(VENV)/.paper ## SEPM Figure 5(b): components
+figure5b: install ## SEPM Figure 5(b): components
 	$(FIGURE)
-learning: $(VENV)/.paper ## score along the stream, a line a method
+learning: install ## score along the stream, a line a method
 	$(FIGURE)
 
 bench: install ## measure the harness's own cost (CPU, memory, start-up)
