@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from harness.cell import Cell
 from harness.errors import UserError
 from harness.models.prices import PriceBook
-from harness.plan.estimate import free, plan_cells
-from harness.plan.text import money, render
-from harness.report.text import dollars, plural
+from harness.plan.prices import free
 
 _HINT = "Say yes with --yes, raise run.confirm_above, or switch the question off with run.confirm_above=null."
 
@@ -25,6 +23,11 @@ def require_consent(cells: Sequence[Cell], *, yes: bool = False) -> None:
     bound = min((bound for bound in bounds if bound is not None), default=None)
     if bound is None or yes or all(free(cell, prices) for cell in cells):
         return
+    # these read runs and load numpy and scipy: not for a stream that costs nothing
+    from harness.plan.estimate import plan_cells
+    from harness.plan.text import money, render
+    from harness.report.text import dollars, plural
+
     found = plan_cells(cells)
     if unknown := found.unknown("usd"):
         print(f"The cost of {plural(unknown, 'cell')} is not known (`memarena plan` says why).", file=sys.stderr)

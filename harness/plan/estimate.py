@@ -12,7 +12,8 @@ from harness.cell import Cell
 from harness.compose import Point
 from harness.contracts import Usage
 from harness.errors import SetupError
-from harness.models.prices import Price, PriceBook
+from harness.models.prices import PriceBook
+from harness.plan.prices import free, listed_prices, price_of
 from harness.plan.rates import Rate, Sources
 from harness.run import directory_of
 from harness.store import manifest
@@ -142,29 +143,11 @@ def _state(cell: Cell, directory: Path, wanted: int | None, notes: list[str]) ->
     return found["identity"], done, math.fsum(attempt["cost_usd"] or 0.0 for attempt in view.attempts())
 
 
-def _price(cell: Cell, prices: PriceBook, key: str) -> Price | None:
-    models = cell.config.models
-    name = models.endpoint_for(key) if key != "embed" else models.keys.get(key)
-    return None if name is None else prices.find(models.endpoints[name].model)
-
-
-def _prices(cell: Cell, prices: PriceBook) -> list[Price | None]:
-    used = set(cell.config.models.keys.values())
-    return [prices.find(cell.config.models.endpoints[name].model) for name in sorted(used)]
-
-
-def free(cell: Cell, prices: PriceBook) -> bool:
-    """Nothing can be billed: answers are replayed, or every endpoint is listed with the price 0."""
-    if cell.config.run.replay.mode == "replay":
-        return True
-    return all(price is not None and price.input == price.output == 0 for price in _prices(cell, prices))
-
-
 def _dollars(cell: Cell, rate: Rate, tasks: int, prices: PriceBook, spent: float, notes: list[str]) -> tuple[float, float] | None:
     if free(cell, prices):
         return (0.0, 0.0)
     if rate.by_key is None:
-        listed = _prices(cell, prices)
+        listed = listed_prices(cell, prices)
         known = [price for price in listed if price is not None]
         if len(known) < len(listed):
             notes.append(_unpriced(cell, prices))
@@ -174,7 +157,7 @@ def _dollars(cell: Cell, rate: Rate, tasks: int, prices: PriceBook, spent: float
         return _capped(cell, (rate.tokens * tasks * least / 1e6, rate.tokens * tasks * most / 1e6), spent, notes)
     total = 0.0
     for key, use in rate.by_key.items():
-        price = _price(cell, prices, key)
+        price = price_of(cell, prices, key)
         if price is None:
             notes.append(_unpriced(cell, prices))
             return None
