@@ -1,8 +1,9 @@
 """What one task of a cell takes: measured by runs that are there, or reported by a paper. Nothing is made up in between.
 
 The sources, best first: the cell's own run as far as it has come; runs of the same host, method and environment with the same
-model set; the same with another model (its time says nothing here); another host or method in the same environment, scaled by
-the tokens that a paper reports for both; a reported token total; another host or method unscaled, which is said.
+model set (of the same settings, if there are some); the same with another model (its time says nothing here); another host or
+method in the same environment, scaled by the tokens that a paper reports for both; a reported token total; another host or method
+unscaled, which is said.
 """
 
 from __future__ import annotations
@@ -88,7 +89,11 @@ class Sources:
         return _mean(runs, "measured on {n} tasks of this cell")
 
     def _same_models(self, config: StreamConfig, _: str | None) -> Rate | None:
-        return _mean([one for one in self._usable(config) if self._fits(one, config)], "measured on {n} tasks of {runs}")
+        runs = [one for one in self._usable(config) if one.place == _place(config)]
+        same = [one for one in runs if one.run.labels["variant"] == config.variant]
+        return _mean(same, "measured on {n} tasks of {runs}") or _mean(
+            runs, "measured on {n} tasks of {runs}, whose settings are others"
+        )
 
     def _other_models(self, config: StreamConfig, _: str | None) -> Rate | None:
         runs = [one for one in self._models_too(config) if one.place == _place(config)]
@@ -118,9 +123,6 @@ class Sources:
         host, method, env = _place(config)
         runs = [one for one in self._usable(config) if one.place[2] == env]
         return sorted(runs, key=lambda one: (one.place[1] != method, one.place[0] != host, -one.n, one.run.name))
-
-    def _fits(self, one: Measured, config: StreamConfig) -> bool:
-        return one.place == _place(config)
 
     def _usable(self, config: StreamConfig) -> Iterator[Measured]:
         return (one for one in self._runs if one.run.labels["models"] == config.choices["models"])

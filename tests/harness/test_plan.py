@@ -64,6 +64,12 @@ class TestMeasured:
         assert found.tasks == 6 and found.source == "measured on 6 tasks of toy-single-none-scripted-s0"
         assert found.hours is not None
 
+    def test_a_run_with_other_settings_counts_only_where_there_is_no_better_and_is_named(self, tmp_path: Path) -> None:
+        played(tmp_path, models=priced(), run={"name": "longer", "limits": {"task": {"calls": 99}}})
+        assert line(tmp_path, run={"seed": 5}).source == "measured on 6 tasks of longer, whose settings are others"
+        played(tmp_path, models=priced(), run={"name": "same"})
+        assert line(tmp_path, run={"seed": 5}).source == "measured on 6 tasks of same"
+
     def test_another_model_tells_the_tokens_but_not_the_time(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(ScriptedBackend, "scripted", False)  # as if a model had answered
         played(tmp_path, models=priced(name="other"))
