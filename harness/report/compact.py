@@ -57,7 +57,7 @@ def compact(spec: TableSpec, columns: Sequence[ColumnSpec], grid: Sequence[Seque
     """The compact form of a table; `deltas` says what its changes are differences of."""
     lines, hidden = _lines(spec, grid)
     shown = [cell for line in lines for cell in line.cells.values()]
-    marks = _Marks(shown)
+    marks = _Marks(shown, _alike(lines))
     labels = {with_label(cell) for cell in shown}
     writer = _Writer(spec, columns, lines, marks, len(labels) > 1)
     sheets, pages = writer.sheets(markdown_width), writer.sheets(latex_width)  # these use the letters that the notes explain
@@ -101,26 +101,36 @@ def with_label(cell: MeasuredCell) -> str:
 class _Marks:
     """What every run shares is said once; the rest of each cell's facts gets a letter, in the order of first use."""
 
-    def __init__(self, cells: Sequence[MeasuredCell]) -> None:
-        held = [_told(cell) for cell in cells]
+    def __init__(self, cells: Sequence[MeasuredCell], alike: frozenset[int]) -> None:
+        self.alike = alike
+        held = [self._told(cell) for cell in cells]
         self.shared = [fact for fact in held[0] if all(fact in other for other in held)] if held else []
         self.texts: list[str] = []
 
     def letter(self, cell: MeasuredCell) -> str:
-        text = "; ".join(fact for fact in _told(cell) if fact not in self.shared)
+        text = "; ".join(fact for fact in self._told(cell) if fact not in self.shared)
         if not text:
             return ""
         if text not in self.texts:
             self.texts.append(text)
         return f" ({letter(self.texts.index(text))})"
 
+    def _told(self, cell: MeasuredCell) -> list[str]:
+        names = [f"run {run.name}" for run in cell.runs] if id(cell) in self.alike else []
+        return [*names, *(fact for fact in cell.fact_list if not fact.startswith(SAID_BY_CELL))]
+
     def notes(self) -> list[str]:
         shared = [f"All measured: {'; '.join(self.shared)}."] if self.shared else []
         return shared + [f"({letter(index)}) {text}." for index, text in enumerate(self.texts)]
 
 
-def _told(cell: MeasuredCell) -> list[str]:
-    return [fact for fact in cell.fact_list if not fact.startswith(SAID_BY_CELL)]
+def _alike(lines: Sequence[Line]) -> frozenset[int]:
+    """Cells (by id) that stand in one row and column under the same label: only their runs' names tell them apart."""
+    held: dict[tuple[int, int, str], list[int]] = {}
+    for line in lines:
+        for index, cell in line.cells.items():
+            held.setdefault((id(line.row), index, with_label(cell)), []).append(id(cell))
+    return frozenset(cell for cells in held.values() if len(cells) > 1 for cell in cells)
 
 
 def letter(index: int) -> str:

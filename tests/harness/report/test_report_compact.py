@@ -51,6 +51,14 @@ def test_what_runs_do_not_share_gets_a_letter_and_the_models_a_column(small: str
     assert "- (a) Big; seed 0." in text and "- (b) Tiny; seed 3." in text
 
 
+def test_lines_that_nothing_else_tells_apart_name_their_runs(small: str, write_run: Write, tmp_path: Path) -> None:
+    write_run("first", [1.0])
+    write_run("second", [0.0])
+    text = build(small, tmp_path / "runs").to_compact_markdown()
+    assert "n=1 ≠ (a)" in text and "n=1 ≠ (b)" in text
+    assert "- (a) run first." in text and "- (b) run second." in text
+
+
 def test_scripted_runs_stand_back_where_a_model_was_measured_and_are_counted(
     small: str, write_run: Write, tmp_path: Path
 ) -> None:
