@@ -65,3 +65,4 @@ if __name__ == "__main__":
     workload()
     methods()
     environments()
+    print("\n" + child("-m", "tests.bench.report")[1], end="")

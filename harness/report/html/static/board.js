@@ -51,6 +51,7 @@ const COLUMNS = [
 
 const versus = (run) => (baseOf(run) && data.versus[baseOf(run).id][run.id]) || {};
 
+/** What a run is compared with: the baseline, or where that differs in more than the method (in the seed, say) its like. */
 function baseOf(run) {
   const base = baseline();
   if (!base || run.labels.method === base.labels.method) return base;
@@ -199,6 +200,7 @@ function scoreBar(score) {
   );
 }
 
+/** Why runs cannot be set against a paper's number, and what else their reader must know; once for all whom it concerns. */
 function footnotes(among) {
   const said = new Map();
   const add = (sign, text, run) => {

@@ -53,9 +53,10 @@ async function viewOf(where) {
   return where.view === "task" ? taskView(run, task) : compareView(run, other, task);
 }
 
-addEventListener("hashchange", () => {
-  draw();
+addEventListener("hashchange", async () => {
+  await draw();
   scrollTo(0, 0);
+  if (document.activeElement === document.body) main.focus({ preventScroll: true }); // what was left is gone; go on from the new
 });
 
 // --- light and dark --------------------------------------------------------------------------------------------------

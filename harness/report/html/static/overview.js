@@ -1,6 +1,5 @@
 // Results: the leaderboard, and the figures that go with it.
 
-/** What a run is compared with: the baseline, or where that differs in more than the method (in the seed, say) its like that does not. */
 function overview() {
   const among = selected();
   const place = h("div", { class: "page" });
@@ -118,7 +117,6 @@ function scriptedNote(among) {
   );
 }
 
-/** Why runs cannot be set against a paper's number, and what else their reader must know; said once for all whom it concerns. */
 function trendLine(run) {
   const found = run.trend;
   const text = found

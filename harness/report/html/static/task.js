@@ -145,8 +145,8 @@ function memorySection(found) {
             "div",
             {},
             prose(card.task),
-            card.key_steps && [h("h4", {}, "Key steps"), prose(card.key_steps)],
-            h("h4", {}, "Trajectory"),
+            card.key_steps && [h("h3", {}, "Key steps"), prose(card.key_steps)],
+            h("h3", {}, "Trajectory"),
             prose(card.trajectory),
           ),
         ),
@@ -156,7 +156,7 @@ function memorySection(found) {
         h(
           "div",
           {},
-          h("h4", {}, role === "*" ? "Insights" : `Insights for ${role}`),
+          h("h3", {}, role === "*" ? "Insights" : `Insights for ${role}`),
           h(
             "ul",
             {},
