@@ -20,6 +20,13 @@ from harness.compose import conf_dir
 
 LEAST_LENGTH = 8  # characters: a shorter value of a variable would be found in ordinary words
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|DSN", re.IGNORECASE)
+# what a field is called that holds nothing but a secret, whatever it looks like
+_FIELD = (
+    r"(?:x[-_])?(?:api[-_]?key|(?:proxy[-_])?authorization|(?:access|auth)[-_]?token|token|pass(?:word|wd)"
+    r"|(?:client[-_])?secret|(?:set[-_])?cookie)"
+)
+_FIELD_NAME = re.compile(_FIELD, re.IGNORECASE)
+_FIELD_IN_JSON = re.compile(rf'"{_FIELD}"\s*:', re.IGNORECASE)
 # a part of a value that is matched in the group `secret`
 _LONG = r"[A-Za-z0-9._~+/=-]"
 
@@ -128,6 +135,7 @@ class Redactor:
         lowered = line.lower()
         return (
             any(sign in lowered for sign in _SIGNS)
+            or _FIELD_IN_JSON.search(line) is not None
             or any(json.dumps(value, ensure_ascii=False)[1:-1] in line for value in self.values)
             or any(place in line for place in self.places)
         )
@@ -137,7 +145,10 @@ class Redactor:
         if isinstance(value, str):
             return self.masked(value)
         if isinstance(value, Mapping):
-            return {self.masked(str(key)): self.masked_tree(item) for key, item in value.items()}
+            return {
+                self.masked(str(key)): f"[removed: {key}]" if holds_secret(str(key), item) else self.masked_tree(item)
+                for key, item in value.items()
+            }
         if isinstance(value, list | tuple):
             return [self.masked_tree(item) for item in value]
         return value
@@ -146,6 +157,11 @@ class Redactor:
     def _folder(self) -> re.Pattern[str]:
         longest = sorted(self.places, key=len, reverse=True)
         return re.compile(rf"(?<![\w.-])(?:{'|'.join(re.escape(place) for place in longest)})(?![\w.-])")
+
+
+def holds_secret(name: str, value: Any) -> bool:
+    """Whether a field of this name with this value is a secret by its name alone."""
+    return isinstance(value, str) and value != "" and _FIELD_NAME.fullmatch(name) is not None
 
 
 def _signs_in(text: str) -> list[Shape]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.archive.layout import EVENTS, MANIFEST, RECORDINGS, RESULTS
 from harness.archive.recorded import tuples
-from harness.archive.secrets import Redactor
+from harness.archive.secrets import Redactor, holds_secret
 from harness.errors import RunBusyError, UserError
 from harness.models.ledger import IN_PROCESS
 
@@ -26,6 +26,7 @@ from harness.models.ledger import IN_PROCESS
 _MASKED = {("attempt", "error"): "position, number", ("ledger", "error"): "id", ("run", "value"): "key"}
 # hexadecimal digests are no text of anybody's
 _DIGESTS = {("ledger", "digest"), ("recording", "digest")}
+_CONFIGURED = "It is part of what the run is. Put such things into an environment variable (api_key_env), and play it again."
 _SCHEMA = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 
 
@@ -48,9 +49,12 @@ class Stripped:
     # --- the files --------------------------------------------------------------------------------------------------------
     def _manifest(self, manifest: Mapping[str, Any]) -> None:
         for path, value in tuples(manifest["cell"], ("cell",)):
-            self._must_be_clean(".".join(path), f"manifest.json, {'.'.join(path[:-1])}")
+            place = f"manifest.json, {'.'.join(path)}"
+            self._must_be_clean(".".join(path), place)
+            if holds_secret(path[-1], value):
+                raise UserError(f"{self._source} cannot be packed: {place} holds a secret.", _CONFIGURED)
             if isinstance(value, str | list):
-                self._must_be_clean(json.dumps(value, ensure_ascii=False), f"manifest.json, {'.'.join(path)}")
+                self._must_be_clean(json.dumps(value, ensure_ascii=False), place)
         kept = {key: manifest[key] for key in ("cell", "identity")}
         content = {**self._redactor.masked_tree(manifest), **kept}
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"

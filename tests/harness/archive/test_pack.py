@@ -138,7 +138,7 @@ class TestSecrets:
         notes = [event for event in read_events(tmp_path / "to/r/events.jsonl") if event["event"] == "note"]
         assert notes[0] == {
             "event": "note",
-            "headers": {"Authorization": "Bearer [removed: a key in a header]"},
+            "headers": {"Authorization": "[removed: Authorization]"},
             "said": ["with [removed: SHOP_PASSWORD]"],
             "key": "[removed: OPENAI_API_KEY]",
         }
@@ -149,6 +149,23 @@ class TestSecrets:
             (moved,) = db.execute("SELECT value FROM run WHERE key = 'events_offset'").fetchone()
         assert int(moved) == (tmp_path / "to/r/events.jsonl").stat().st_size > offset
         assert replay(tmp_path / "a.zip")[0]["identical"]
+
+    def test_a_field_is_known_by_its_name_whatever_stands_in_it(self, recorded: Path, tmp_path: Path) -> None:
+        log(
+            recorded,
+            request={"x-api-key": "hunter2", "cookie": "a=b", "max_tokens": "7", "key": "actor"},
+            text="curl -H 'Authorization: Bearer 0123456789abcdefghij'",
+        )
+        pack([recorded], tmp_path / "a.zip")
+        unpack(tmp_path / "a.zip", tmp_path / "to")
+        (note,) = (event for event in read_events(tmp_path / "to/r/events.jsonl") if event["event"] == "note")
+        assert note["request"] == {
+            "x-api-key": "[removed: x-api-key]",
+            "cookie": "[removed: cookie]",
+            "max_tokens": "7",
+            "key": "actor",
+        }
+        assert note["text"] == "curl -H 'Authorization: Bearer [removed: a key in a header]'"
 
     @pytest.mark.parametrize("lookalikes", [False, True])
     def test_a_secret_in_a_recorded_reply_refuses_the_pack(self, tmp_path: Path, lookalikes: bool) -> None:
@@ -171,11 +188,12 @@ class TestSecrets:
         with pytest.raises(UserError, match=r"holds the value of MY_API_KEY"):
             pack([directory], tmp_path / "a.zip", lookalikes=True)
 
-    def test_a_secret_in_the_configuration_is_refused_with_its_place(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("name", "value"), [("token", "hunter2"), ("anything", KEY)])
+    def test_a_secret_in_the_configuration_is_refused_with_its_place(self, tmp_path: Path, name: str, value: str) -> None:
         models = scripted()
-        models["endpoints"]["main"]["extra_body"] = {"token": KEY}
+        models["endpoints"]["main"]["extra_body"] = {name: value}
         directory = played(tmp_path, models=models, run={"name": "leak"})
-        with pytest.raises(UserError, match=r"manifest\.json, cell\.models\.endpoints\.main\.extra_body\.token holds"):
+        with pytest.raises(UserError, match=rf"manifest\.json, cell\.models\.endpoints\.main\.extra_body\.{name} holds"):
             pack([directory], tmp_path / "a.zip")
 
     def test_a_secret_that_json_escapes_is_found_too(
