@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from html_runs import HOSTILE, HUGE
+from html_runs import HOSTILE, HUGE, write_run
+
+from harness.report.html.page import build
+from harness.store.view import RunView
 
 Open = Callable[..., Any]
 TASK = "#sepm%2Frun/pick%2Ftask%202"
@@ -229,3 +232,14 @@ def test_nothing_moves_once_it_is_drawn(open_page: Open) -> None:
         ".observe({ type: 'layout-shift', buffered: true }); requestAnimationFrame(() => setTimeout(() => done(sum), 50)); })"
     )
     assert moved == 0
+
+
+def test_seeds_are_compared_with_the_baseline_of_their_own(open_page: Open, tmp_path: Path) -> None:
+    runs = []
+    for seed, scores in ((0, [0, 0]), (1, [1, 0])):
+        runs.append(write_run(tmp_path, f"none-{seed}", "none", scores, seed=seed))
+        runs.append(write_run(tmp_path, f"metagpt-{seed}", "metagpt", [1, 1], seed=seed))
+    page = open_page(file=build([RunView(run) for run in runs], tmp_path / "out").path)
+    shown = {row.split("\t")[0].split("\n")[0].strip(): row for row in texts(page, ".board tbody tr")}
+    assert "+100.0" in shown["metagpt · seed 0"] and "vs" not in shown["metagpt · seed 0"]
+    assert "+50.0" in shown["metagpt · seed 1"] and "vs none · seed 1" in shown["metagpt · seed 1"]

@@ -204,12 +204,12 @@ function scoreBar(score) {
 function footnotes(among) {
   const said = new Map();
   const add = (sign, text, run) => {
-    const key = `${sign} ${text}`;
+    const key = `${sign} ${text}`.trim();
     said.set(key, [...(said.get(key) || []), run.name]);
   };
   for (const run of among) {
     run.departures.forEach((text) => add("≠", text, run));
-    run.caveats.forEach((text) => add("·", text, run));
+    run.caveats.forEach((text) => add("", text, run));
     const why = versus(run).why;
     if (why) add("Δ", `not compared with ${baseline().name}: ${why.join("; ")}`, run);
   }

@@ -33,7 +33,7 @@ function curveFigure(run, base) {
     parts.push(s("line", { class: "grid", x1: left, x2: W - right, y1: y(score), y2: y(score) }));
     parts.push(s("text", { class: "axis", x: left - 5, y: y(score) + 3.5, "text-anchor": "end" }, 100 * score));
   }
-  for (const at of [1, Math.round(most / 2), most])
+  for (const at of new Set([1, Math.round(most / 2), most]))
     parts.push(s("text", { class: "axis", x: x(at - 1), y: H - 8, "text-anchor": at === most ? "end" : "middle" }, at));
   const banded = run.curve.filter((block) => block.interval);
   if (banded.length > 1) {

@@ -99,7 +99,8 @@ function matrix() {
             ? badge(run, task.id)
             : h(
                 "a",
-                { href: taskAddress(run.id, task.id), "aria-label": `${run.name}: ${OUTCOMES[outcome(run, task.id)].word}` },
+                { href: taskAddress(run.id, task.id) },
+                h("span", { class: "hidden" }, `${run.name}: `),
                 badge(run, task.id),
               ),
         ),
