@@ -91,6 +91,7 @@ class TrajectoryStore:
         self._success.append(success)
         # the trajectory itself stands in the log
         parts = [
+            f"Filed under: {key}",
             description,
             f"Key steps: {key_steps}" if key_steps else "",
             f"Why it failed: {fail_reason}" if fail_reason else "",

@@ -42,7 +42,7 @@ class MemoryStream:
     """Records by id from 1 on; `created` and `last_access` are numbers of tasks, the logical hours of this stream."""
 
     def __init__(self, services: MemoryServices, embedder: str, weights: Weights) -> None:
-        self._db, self._weights = services.db, weights
+        self._db, self._note, self._weights = services.db, services.note, weights
         self._vectors = VectorStore(services.db, Embedder(embedder, services.models, "memory.generative_full.embed"), "records")
         self._access, self._importance, self._visible = Growing(float), Growing(float), Growing(bool)
 
@@ -83,6 +83,8 @@ class MemoryStream:
                     json.dumps(record.evidence),
                 ),
             )
+            change = {"item": f"{record.kind} {number}", "change": "added", "before": "", "after": record.text}
+            self._note("memory_change", change)
             self._vectors.add(number, vector)
             self._access.append(now)
             self._importance.append(record.importance)

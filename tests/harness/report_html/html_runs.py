@@ -98,7 +98,7 @@ class Player:
 
 
 def write_run(root: Path, name: str, method: str, scores: Sequence[float | str], call: LedgerRow = CALL, **changes: Any) -> Path:
-    """A run whose tasks each have two steps; a score "infra" is a task lost to infrastructure, "agent" an agent failure."""
+    """A run whose tasks each have two steps; a score "infra" is a task lost to infrastructure, "agent" an agent failure, "open" one in play."""
     directory = root / name
     directory.mkdir(parents=True)
     (directory / "manifest.json").write_text(json.dumps(manifest(name, method, len(scores), **changes)))
@@ -120,6 +120,8 @@ def _play(player: Player, position: int, score: float | str, method: str) -> Non
     player.act(position, 1, "go to shelf 1", "You arrive at shelf 1.")
     if score == "infra":
         player.store.abandon("infra_failure", "the site is down")
+        return
+    if score == "open":
         return
     if method == "sepm":
         player.note("graph_status", step=1, changed={"n1": "verified", "n2": "running"})

@@ -203,15 +203,24 @@ def test_a_script_that_got_in_would_not_run(chromium: Any, report: Path) -> None
     page = chromium.new_page()
     page.goto(report.as_uri())
     page.evaluate("const s = document.createElement('script'); s.textContent = 'window.pwned = 1'; document.body.append(s)")
-    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.pwned = 2\">')")
-    page.wait_for_timeout(50)
+    page.evaluate(
+        "() => new Promise(done => { document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.pwned = 2\">');"
+        " document.images[0].addEventListener('error', done); })"
+    )
     assert page.evaluate("window.pwned") is None
     page.close()
 
 
+def test_a_task_in_play_is_not_taken_for_a_lost_one(open_page: Open, tmp_path: Path) -> None:
+    run = write_run(tmp_path, "run", "none", [1, "open"])
+    page = open_page("#run/heat%2Ftask%201", file=build([RunView(run)], tmp_path / "out").path)
+    assert page.locator(".facts-line").inner_text() == "no result: in play, or interrupted"
+    assert texts(page, ".command") == ["go to shelf 1"]
+
+
 def test_lost_and_failed_tasks_say_so(open_page: Open) -> None:
     page = open_page("#sepm%2Frun/heat%2Ftask%207")
-    assert "no result: infrastructure failure or still in play" in page.locator(".facts-line").inner_text()
+    assert "no result: infrastructure failure, not scored" in page.locator(".facts-line").inner_text()
     assert "attempt 1: infra failure, 1 call, 120 tokens, $0.01. the site is down" in page.locator(".box.warn").inner_text()
     page.goto(page.url.replace("heat%2Ftask%207", "pick%2Ftask%206"))
     page.wait_for_selector("text=agent failure, scored 0")
@@ -229,7 +238,7 @@ def test_nothing_moves_once_it_is_drawn(open_page: Open) -> None:
     page = open_page()
     moved = page.evaluate(
         "() => new Promise(done => { let sum = 0; new PerformanceObserver(list => list.getEntries().forEach(e => { sum += e.value; }))"
-        ".observe({ type: 'layout-shift', buffered: true }); requestAnimationFrame(() => setTimeout(() => done(sum), 50)); })"
+        ".observe({ type: 'layout-shift', buffered: true }); requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); })"
     )
     assert moved == 0
 

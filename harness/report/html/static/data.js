@@ -50,12 +50,14 @@ const OUTCOMES = {
   failure: { sign: "✗", word: "not solved" },
   agent: { sign: "!", word: "agent failure" },
   lost: { sign: "∅", word: "infrastructure failure, not scored" },
+  open: { sign: "…", word: "in play, or interrupted" },
   none: { sign: "·", word: "not played" },
 };
 
 function outcome(run, task) {
   const result = run.results[task];
-  if (!result) return run.transcripts[task] === undefined ? "none" : "lost";
+  if (!result)
+    return known(run.transcripts[task]) ? (run.infra_failures.includes(run.transcripts[task]) ? "lost" : "open") : "none";
   if (result.kind === "agent_failure") return "agent";
   if (result.success) return "success";
   return result.score > 0 ? "partial" : "failure";

@@ -22,7 +22,7 @@ function taskHead(run, task, found, address, others) {
         `task ${result.position + 1} of ${run.planned} in the stream`,
         result.late && "played late",
       ].filter(Boolean)
-    : ["no result: infrastructure failure or still in play"];
+    : [`no result: ${OUTCOMES[outcome(run, task.id)].word}`];
   const compare = others.length
     ? choice(
         "with",
