@@ -32,7 +32,7 @@ class Difference:
 
     def __str__(self) -> str:
         place = f"task {self.task}: " if self.task is not None else ""
-        return f"{place}{self.what} was {_short(self.then)}, is {_short(self.now)}."
+        return f"{place}{self.what} was {shortened(self.then)}, is {shortened(self.now)}."
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ def _memory(then: Mapping[str, list[Row]], now: Mapping[str, list[Row]]) -> Diff
     return None
 
 
-def _short(value: Any) -> str:
+def shortened(value: Any) -> str:
+    """A value as a message can hold it."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

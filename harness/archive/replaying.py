@@ -12,9 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.archive.comparing import compare, summary
-from harness.archive.layout import RECORDINGS, RESULTS
+from harness.archive.comparing import compare, shortened, summary
+from harness.archive.layout import EVENTS, RECORDINGS, RESULTS
 from harness.archive.recorded import played_order, rebuild
+from harness.archive.secrets import holds_mask
 from harness.archive.strip import missing_recordings, not_being_played
 from harness.archive.unpacking import verified
 from harness.cell import Cell
@@ -26,6 +27,7 @@ from harness.models.replay import Recorder
 from harness.report.text import plural
 from harness.run import gateway_of, interruptible
 from harness.store.database import Store
+from harness.store.events import read_events
 from harness.store.identity import differences
 from harness.store.schema import TaskRow
 from harness.store.view import RunView
@@ -130,6 +132,7 @@ def _replayed(view: RunView, name: str, cell: Cell, prices: PriceBook, notes: li
     with not_being_played(view.directory), _scratch() as folder:
         stopped = _play(cell, prices, folder, order)
         found = compare(view.directory, folder, order, costs=prices.digest != "", stopped=stopped)
+        difference = None if found is None else f"{found}{_parting(view, folder, order)}"
         record = None if found else summary(view.directory)
     left = view.manifest["tasks"]["n"] - len(order)
     if left:
@@ -141,7 +144,7 @@ def _replayed(view: RunView, name: str, cell: Cell, prices: PriceBook, notes: li
         "identity": view.manifest["identity"],
         "tasks": len(order),
         "identical": found is None,
-        "difference": None if found is None else str(found),
+        "difference": difference,
         "record": record,
         "notes": notes,
     }
@@ -166,6 +169,32 @@ def _play(cell: Cell, prices: PriceBook, folder: Path, order: Sequence[int]) -> 
                 return f"the environment failed: {observer.failure}"
             raise
     return ""
+
+
+def _parting(view: RunView, folder: Path, order: Sequence[int]) -> str:
+    """The first step at which the replayed world parted from the recorded one; empty where none did."""
+    rank = {position: number for number, position in enumerate(order)}
+    names = {row.position: row.task_id for row in view.tasks()}
+    kept, played = (dict(_steps(path)) for path in (view.directory, folder))
+    for key in sorted(played.keys() & kept.keys(), key=lambda key: (rank[key[0]], key[1])):
+        then, now = kept[key], played[key]
+        for part in ("action", "observation", "reward", "done"):
+            if then[part] != now[part] and not holds_mask(str(then[part])):
+                where = f"task {names[key[0]]}, step {key[1]}: the {part}"
+                return f" The first step that differs is {where} was {shortened(then[part])}, is {shortened(now[part])}."
+    return ""
+
+
+def _steps(directory: Path) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+    """Position, number and event of every step of the last attempts."""
+    found: dict[int, dict[int, dict[str, Any]]] = {}
+    for event in read_events(directory / EVENTS):
+        if event["event"] == "attempt_start":
+            found[event["position"]] = {}
+        elif event["event"] == "step":
+            found.setdefault(event["position"], {})[event["step"]] = event
+    for position, steps in found.items():
+        yield from (((position, number), event) for number, event in steps.items())
 
 
 @contextmanager

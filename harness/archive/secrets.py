@@ -159,6 +159,13 @@ class Redactor:
         return re.compile(rf"(?<![\w.-])(?:{'|'.join(re.escape(place) for place in longest)})(?![\w.-])")
 
 
+def holds_mask(text: str) -> bool:
+    """Whether something was taken out of this text by `Redactor.masked`."""
+    return "[removed: " in text or any(
+        name in text for name in ("<runs>", "<here>", "<python>", "<data>", "<home>", "<memarena>")
+    )
+
+
 def holds_secret(name: str, value: Any) -> bool:
     """Whether a field of this name with this value is a secret by its name alone."""
     return isinstance(value, str) and value != "" and _FIELD_NAME.fullmatch(name) is not None

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,19 @@ class TestWhatDiffers:
             db.execute("UPDATE recording SET text = 'press white' WHERE text = 'press red'")
         difference = replay(recorded)[0]["difference"]
         assert difference.startswith("task toy-0: the replay stopped in it: No recording of the call 'host.single.agent'")
+
+    def test_a_world_that_answers_otherwise_is_named_with_the_step(self, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        original = ToySession.step
+
+        def step(self: ToySession, action: str) -> Any:
+            found = original(self, action)
+            return replace(found, observation="The lights go out.") if action == "press blue" else found
+
+        monkeypatch.setattr(ToySession, "step", step)
+        difference = replay(recorded)[0]["difference"]
+        assert difference.startswith("task toy-2: the replay stopped in it: No recording of the call 'memory.generative.rate'")
+        parted = "The first step that differs is task toy-1, step 2: the observation was You press the blue button., is The lights go out.."
+        assert parted in difference
 
     def test_the_exit_code_says_so(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["replay", str(recorded)]) == 0
