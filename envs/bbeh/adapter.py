@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ class BbehConfig:
 
     name: str = "bbeh"
     split: str = "all"
-    data_dir: str | None = None
+    data_dir: str | None = field(default=None, metadata={"identity": False})
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
