@@ -25,11 +25,13 @@ import select
 import shutil
 import sys
 import threading
+import time
 from typing import Any
 
 from envs.browser.processes import descendants, end
 
 _CHUNK = 1 << 16
+_TRIES = 100  # to remove the scratch folder, 0.05 s apart
 _GLANCE = 1.0  # seconds between two looks at whether the parent still lives
 
 
@@ -47,8 +49,11 @@ class Line:
     def send(self, message: dict[str, Any]) -> None:
         data = json.dumps(message).encode() + b"\n"
         with self._writing:
-            while data:
-                data = data[os.write(self._target, data) :]
+            try:
+                while data:
+                    data = data[os.write(self._target, data) :]
+            except BrokenPipeError:
+                threading.Event().wait()  # nobody listens any more: the reading thread is about to end everything, in good order
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Ask the parent back; its answer. One at a time."""
@@ -77,10 +82,19 @@ class Line:
 
 
 def _vanish() -> None:
-    """End all that was started here, remove the scratch folder, and end at once."""
-    end(descendants(os.getpid()))
-    if scratch := os.environ.get("MEMARENA_SCRATCH"):
+    """End all that was started here, remove the scratch folder, and end at once.
+
+    A browser that is about to die may still put a file into the folder while it is removed: so it is done until it is done.
+    """
+    scratch = os.environ.get("MEMARENA_SCRATCH")
+    for _ in range(_TRIES):
+        end(descendants(os.getpid()))
+        if not scratch:
+            break
         shutil.rmtree(scratch, ignore_errors=True)
+        if not os.path.lexists(scratch):
+            break
+        time.sleep(0.05)
     os._exit(0)
 
 
