@@ -10,7 +10,6 @@ inputs are unpacked.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tarfile
 from collections.abc import Sequence
@@ -41,27 +40,10 @@ def place_of(name: str) -> PurePosixPath | None:
     return None
 
 
-def unpack(archive: Path, root: Path) -> int:
-    """Unpack questions and inputs; the number of files. Links and devices in the archive are passed over."""
-    count = 0
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            place = place_of(member.name)
-            stream = tar.extractfile(member) if place is not None and member.isfile() else None
-            if place is None or stream is None:
-                continue
-            target = root / place
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with stream, target.open("wb") as file:
-                shutil.copyfileobj(stream, file)
-            count += 1
-    return count
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     sys.path[:0] = [str(Path(__file__).resolve().parents[1])]  # so that it also runs from an uninstalled checkout
     from envs.kramabench.adapter import default_directory
-    from scripts.download import fetch, sha256
+    from scripts.download import fetch, sha256, unpack
 
     parser = argparse.ArgumentParser(description="Fetch KramaBench and check it.")
     parser.add_argument("--root", type=Path, default=default_directory(), help="where to put it (default: %(default)s)")
@@ -72,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with httpx.Client(timeout=60) as client:
             fetch(client, arguments.source, archive)
-        count = unpack(archive, root)
+        count = unpack(archive, root, place_of)
         paths = {name: root / f"{name}.json" for name in SHA256}
         wrong = [name for name, path in paths.items() if not path.is_file() or sha256(path) != SHA256[name]]
         if wrong:

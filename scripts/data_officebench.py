@@ -9,7 +9,6 @@ revision is fetched (an interrupted download continues), only tasks and their fi
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tarfile
 from collections.abc import Sequence
@@ -30,28 +29,11 @@ def place_of(name: str) -> PurePosixPath | None:
     return None
 
 
-def unpack(archive: Path, root: Path) -> int:
-    """Unpack the tasks; the number of files. Links and devices in the archive are passed over."""
-    count = 0
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            place = place_of(member.name)
-            stream = tar.extractfile(member) if place is not None and member.isfile() else None
-            if place is None or stream is None:
-                continue
-            target = root / place
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with stream, target.open("wb") as file:
-                shutil.copyfileobj(stream, file)
-            count += 1
-    return count
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     sys.path[:0] = [str(Path(__file__).resolve().parents[1])]  # so that it also runs from an uninstalled checkout
     from envs.officebench.dataset import default_directory, is_official, load
     from harness.errors import SetupError
-    from scripts.download import fetch
+    from scripts.download import fetch, unpack
 
     parser = argparse.ArgumentParser(description="Fetch OfficeBench and check it.")
     parser.add_argument("--root", type=Path, default=default_directory(), help="where to put it (default: %(default)s)")
@@ -62,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with httpx.Client(timeout=60) as client:
             fetch(client, arguments.source, archive)
-        count = unpack(archive, root)
+        count = unpack(archive, root, place_of)
         tasks = load(root)
         if not is_official(tasks):
             raise ValueError(f"the {len(tasks)} tasks are not those that this version of MemArena knows")

@@ -1,9 +1,12 @@
-"""Fetch one file over HTTP: resumable, checked against its sha256, never half there under its own name."""
+"""Fetch one file over HTTP: resumable, checked against its sha256, never half there under its own name. Unpack an archive."""
 
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 
 import httpx
 
@@ -40,3 +43,23 @@ def fetch(client: httpx.Client, url: str, path: Path, digest: str | None = None)
         raise ValueError(f"{url} has the sha256 {found}, not {digest}: it has changed since this version of MemArena")
     part.replace(path)
     return True
+
+
+def unpack(archive: Path, root: Path, place_of: Callable[[str], PurePosixPath | None]) -> int:
+    """Unpack the files for which `place_of(name in the archive)` knows a place below `root`; how many there were.
+
+    Links and devices in the archive are passed over.
+    """
+    count = 0
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            place = place_of(member.name)
+            stream = tar.extractfile(member) if place is not None and member.isfile() else None
+            if place is None or stream is None:
+                continue
+            target = root / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with stream, target.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+            count += 1
+    return count

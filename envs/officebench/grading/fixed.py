@@ -14,7 +14,7 @@ from typing import Any
 
 from envs.officebench import readers
 from envs.officebench.grading import official
-from envs.officebench.grading.official import Arguments, Check
+from envs.officebench.grading.official import Arguments
 from envs.officebench.grading.places import Places
 
 DEVIATIONS: Mapping[str, str] = {
@@ -222,18 +222,3 @@ def _span(event: Any) -> tuple[datetime, datetime]:
 
 def _moment(value: date) -> datetime:
     return official.moment(value if isinstance(value, datetime) else datetime.combine(value, time(), UTC))
-
-
-def checks() -> Mapping[str, Check]:
-    """The checks by the names that the task files use."""
-    return {
-        "evaluate_contain": contain,
-        "evaluate_not_contain": not_contain,
-        "evaluate_file_exist": file_exist,
-        "evaluate_file_not_exist": file_not_exist,
-        "evaluate_diff_contain_text": diff_contain_text,
-        "evaluate_excel_cell_value": excel_cell_value,
-        "evaluate_excel_cell_comparator": excel_cell_comparator,
-        "evaluate_exact_match": exact_match,
-        "evaluate_calendar_no_overlap": calendar_no_overlap,
-    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,6 @@ from envs.officebench import readers
 from envs.officebench.grading.places import Places
 
 Arguments = Mapping[str, Any]
-Check = Callable[[Places, Arguments], bool]
 
 
 def is_number(text: str) -> bool:
@@ -167,18 +166,3 @@ def moment(value: Any) -> datetime:
     if not isinstance(value, datetime):
         raise TypeError(f"{value} is no time")
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-
-
-def checks() -> Mapping[str, Check]:
-    """The checks by the names that the task files use."""
-    return {
-        "evaluate_contain": contain,
-        "evaluate_not_contain": not_contain,
-        "evaluate_file_exist": file_exist,
-        "evaluate_file_not_exist": file_not_exist,
-        "evaluate_diff_contain_text": diff_contain_text,
-        "evaluate_excel_cell_value": excel_cell_value,
-        "evaluate_excel_cell_comparator": excel_cell_comparator,
-        "evaluate_exact_match": exact_match,
-        "evaluate_calendar_no_overlap": calendar_no_overlap,
-    }
