@@ -27,10 +27,19 @@ USER = "65534:65534"
 _ENGINE = "starting Docker or Podman (DOCKER_HOST names its socket), or choosing sandbox=bubblewrap"
 
 
+def _failures() -> tuple[type[Exception], ...]:
+    """What the SDK raises: its own errors, and those of the HTTP client below it where the engine is gone or does not answer."""
+    from docker.errors import DockerException
+    from requests.exceptions import RequestException
+
+    return DockerException, RequestException
+
+
 def reap(client: Any) -> int:
     """Remove the containers of processes that are gone; how many there were."""
     count = 0
-    for container in client.containers.list(all=True, filters={"label": PROCESS_LABEL}):
+    # a run beside ours may remove one while they are listed
+    for container in client.containers.list(all=True, filters={"label": PROCESS_LABEL}, ignore_removed=True):
         if not alive(container.labels.get(PROCESS_LABEL, "")):
             with contextlib.suppress(Exception):
                 container.remove(force=True)
@@ -44,8 +53,6 @@ class DockerSandbox:
     kind: Kind = "docker"
 
     def __init__(self, client: Any, plan: Plan) -> None:
-        from docker.errors import DockerException
-
         self._client, self._plan = client, plan
         limits = plan.limits
         volumes = {str(m.source.resolve()): {"bind": m.target, "mode": "rw" if m.writable else "ro"} for m in plan.mounts}
@@ -68,7 +75,7 @@ class DockerSandbox:
                 volumes=volumes,
                 labels={LABEL: plan.owner, PROCESS_LABEL: process_mark()},
             )
-        except DockerException as error:
+        except _failures() as error:
             raise SandboxError(f"The container of {plan.image.name} cannot be started: {error}.") from error
 
     def run(
@@ -92,22 +99,20 @@ class DockerSandbox:
         """
         from docker.errors import DockerException
 
-        for _ in range(10):
-            with contextlib.suppress(DockerException):
-                # all at once, so that nothing forks away from it; it fails where there was no room for it to start
-                killed = self._container.exec_run(["sh", "-c", "kill -9 -1"], user=USER).exit_code == 0
-                if killed and self._container.exec_run(["true"], user=USER).exit_code == 0:
-                    return
-            time.sleep(0.1)
         try:
+            for _ in range(10):
+                with contextlib.suppress(DockerException):
+                    # all at once, so that nothing forks away from it; it fails where there was no room for it to start
+                    killed = self._container.exec_run(["sh", "-c", "kill -9 -1"], user=USER).exit_code == 0
+                    if killed and self._container.exec_run(["true"], user=USER).exit_code == 0:
+                        return
+                time.sleep(0.1)
             self._container.restart(timeout=0)
-        except DockerException as error:
+        except _failures() as error:  # also an engine that does not answer, at once: it would not at the next try either
             raise SandboxError(f"The container cannot be freed of what runs in it: {error}.") from error
 
     def close(self) -> None:
-        from docker.errors import DockerException
-
-        with contextlib.suppress(DockerException):
+        with contextlib.suppress(*_failures()):
             self._container.remove(force=True)
 
     def __enter__(self) -> DockerSandbox:
@@ -121,15 +126,13 @@ class _Exec:
     """A command in a running container and its multiplexed stream (frames of 8 bytes head: stream, length)."""
 
     def __init__(self, client: Any, container: str, command: Sequence[str], workdir: str, env: Mapping[str, str] | None) -> None:
-        from docker.errors import DockerException
-
         try:
             made = client.api.exec_create(
                 container, list(command), stdin=True, workdir=workdir, environment=dict(env or {}), user=USER
             )
             self._api, self.id = client.api, made["Id"]
             self._raw = client.api.exec_start(self.id, socket=True)
-        except DockerException as error:
+        except _failures() as error:
             raise SandboxError(f"The container does not take a command: {error}.") from error
         # the SDK hands out a wrapper around the connection's socket
         self.socket: sockets.socket = getattr(self._raw, "_sock", self._raw)
@@ -184,12 +187,10 @@ class _Exec:
             self.end_of_input()
 
     def exit_code(self) -> int | None:
-        from docker.errors import DockerException
-
         for _ in range(100):
             try:
                 state = self._api.exec_inspect(self.id)
-            except DockerException as error:
+            except _failures() as error:
                 raise SandboxError(f"The container has vanished: {error}.") from error
             if not state.get("Running"):
                 code: int | None = state.get("ExitCode")
@@ -252,19 +253,21 @@ class Docker:
             except ModuleNotFoundError as error:
                 raise SetupError("The package docker is not installed.", "Mend it with: pip install '.[docker]'.") from error
             try:
-                self._client = docker.from_env()
-            except docker.errors.DockerException as error:
+                client = docker.from_env()
+                reap(client)
+            except _failures() as error:
                 raise SetupError("No container engine answers.", f"Mend it with: {_ENGINE}.") from error
-            reap(self._client)
+            self._client = client
         return self._client
 
     def check(self, image: Image) -> list[Problem]:
         try:
-            client = self._connect()
+            if _has(self._connect(), image.name) or image.context is not None:
+                return []
         except SetupError as error:
             return [Problem(error.message, error.hint.removeprefix("Mend it with: "))]
-        if _has(client, image.name) or image.context is not None:
-            return []
+        except SandboxError as error:
+            return [Problem(error.message, _ENGINE)]
         return [Problem(f"There is no image {image.name}", f"docker pull {image.name}")]
 
     def start(self, plan: Plan) -> Sandbox:
@@ -285,7 +288,7 @@ class Docker:
         except docker.errors.BuildError as error:
             log = "".join(str(part.get("stream", "")) for part in error.build_log if isinstance(part, dict))
             raise SetupError(f"The image {image.name} cannot be built: {log[-400:].strip() or error}.") from error
-        except docker.errors.DockerException as error:
+        except _failures() as error:
             raise SetupError(f"The image {image.name} cannot be built: {error}.") from error
 
 
@@ -296,6 +299,6 @@ def _has(client: Any, name: str) -> bool:
         client.images.get(name)
     except docker.errors.ImageNotFound:
         return False
-    except docker.errors.DockerException as error:
+    except _failures() as error:
         raise SandboxError(f"The container engine does not answer: {error}.") from error
     return True
