@@ -7,13 +7,24 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.errors import ConfigError, MemArenaError, SetupError
-from harness.sandbox.base import ChannelClosed, ChannelTimeout, Completed, Image, Mount, Plan, Sandbox, SandboxLimits
+from harness.sandbox.base import (
+    ChannelClosed,
+    ChannelTimeout,
+    Completed,
+    Image,
+    Mount,
+    Plan,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+)
+from harness.sandbox.docker import DockerSandbox
 from harness.sandbox.files import copy_regular
 from harness.sandbox.kinds import sandbox_kind
 
@@ -173,6 +184,70 @@ class TestFiles:
         (source / "big").write_bytes(bytes(2000))
         assert copy_regular(source, tmp_path / "copy", largest=1000) == ["big", "folder", "hard", "link", "pipe"]
         assert [str(p.relative_to(tmp_path / "copy")) for p in sorted((tmp_path / "copy").rglob("*"))] == ["sub", "sub/a.txt"]
+
+    @pytest.mark.parametrize("name", ["v", "longer" * 10])
+    def test_what_code_nests_too_deep_is_left_out_and_is_no_full_disk(self, tmp_path: Path, name: str) -> None:
+        source, target, folder = tmp_path / "w", tmp_path / name, "d" * 200
+        source.mkdir()
+        (source / "a.txt").write_text("a")
+        code = f"import os\nfor _ in range(60): os.mkdir({folder!r}); os.chdir({folder!r})"
+        subprocess.run([sys.executable, "-c", code], cwd=source, check=True)
+        try:
+            (path,) = copy_regular(source, target)
+            assert path.endswith(folder)
+            assert (target / "a.txt").read_text() == "a"
+        finally:
+            subprocess.run(["rm", "-rf", str(source), str(target)], check=True)
+
+    def test_files_of_holes_do_not_fill_the_disk(self, tmp_path: Path) -> None:
+        source = tmp_path / "w"
+        source.mkdir()
+        for name in ("a", "b", "c"):
+            with (source / name).open("wb") as file:
+                file.truncate(4000)
+        (source / "small").write_text("x")
+        assert copy_regular(source, tmp_path / "copy", altogether=9000) == ["c"]
+
+    def test_folders_are_counted_like_files(self, tmp_path: Path) -> None:
+        for number in range(5):
+            (tmp_path / "w" / str(number)).mkdir(parents=True)
+        assert copy_regular(tmp_path / "w", tmp_path / "copy", most=3) == ["3", "4"]
+
+
+class TestAnEngineThatIsGone:
+    def test_every_call_says_so_in_a_typed_error(self, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import docker
+        from requests.exceptions import ConnectionError as Gone
+
+        with open_kind("docker", workspace) as sandbox:
+            assert isinstance(sandbox, DockerSandbox)
+            with monkeypatch.context() as patch:
+                patch.setattr(docker.APIClient, "send", _raise(Gone("no such socket")))
+                for call in (lambda: sandbox.run(["true"], timeout=5), lambda: sandbox.channel(["cat"]), sandbox._kill_all):
+                    with pytest.raises(SandboxError, match="no such socket"):
+                        call()
+                with pytest.raises(SandboxError, match="cannot be started"):
+                    DockerSandbox(sandbox._client, Plan(IMAGE, (), LIMITS, owner=OWNER))
+                sandbox.close()  # removes nothing, and raises nothing
+        assert not docker.from_env().containers.list(all=True, filters={"label": f"memarena.owner={OWNER}"})
+
+    def test_it_is_a_problem_for_the_doctor(self, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import docker
+        from requests.exceptions import ReadTimeout
+
+        kind = sandbox_kind("docker")
+        if kind.check(IMAGE):
+            pytest.skip("no docker here")
+        monkeypatch.setattr(docker.APIClient, "send", _raise(ReadTimeout("asleep")))
+        (problem,) = kind.check(IMAGE)
+        assert "does not answer" in problem.what and "DOCKER_HOST" in problem.fix
+
+
+def _raise(error: Exception) -> Callable[..., object]:
+    def call(*arguments: object, **options: object) -> object:
+        raise error
+
+    return call
 
 
 class TestOrphans:
