@@ -12,6 +12,14 @@ _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\n?(.*?)```", re.DOTALL)
 _NAME = re.compile(r"(?<![\w.])([a-z_]+)\(")
 _QUOTES = ('"""', "'''", '"', "'")
 _LONGEST_NONSENSE = 200  # characters of an answer without a call that go into the episode
+_EFFORT = 2_000_000  # characters that are looked at for the ends of calls: an answer of openings alone would take its square
+
+
+class _Effort:
+    """What is left of the characters that may be looked at for one answer."""
+
+    def __init__(self) -> None:
+        self.left = _EFFORT
 
 
 def normalise(text: str, names: Collection[str]) -> str:
@@ -21,11 +29,11 @@ def normalise(text: str, names: Collection[str]) -> str:
     published runs. Where there is no call at all, the last line remains, whose error tells the agents what is wrong.
     Idempotent; "" where nothing is left.
     """
-    stripped = text.strip()
+    stripped, effort = text.strip(), _Effort()
     for fence in reversed(_FENCE.findall(stripped)):
-        if found := _calls(fence, names):
+        if found := _calls(fence, names, effort):
             return "\n".join(call for call, _, _ in found)
-    found = _calls(stripped, names)
+    found = _calls(stripped, names, effort)
     if found:
         return "\n".join(call for call, _, _ in _last_line(stripped, found))
     lines = [line.strip() for line in stripped.splitlines() if line.strip(" `")]
@@ -43,12 +51,14 @@ def _last_line(text: str, found: list[tuple[str, int, int]]) -> list[tuple[str, 
     return found[first:]
 
 
-def _calls(text: str, names: Collection[str]) -> list[tuple[str, int, int]]:
+def _calls(text: str, names: Collection[str], effort: _Effort) -> list[tuple[str, int, int]]:
     """Calls of known actions with literal arguments, in order: source, start, end."""
     found, at = [], 0
-    while (match := _NAME.search(text, at)) is not None:
-        end = _closing(text, match.end())
-        if match[1] in names and end and _literal(text[match.start() : end]):
+    while effort.left > 0 and (match := _NAME.search(text, at)) is not None:
+        stop = min(len(text), match.end() + effort.left)
+        end = _closing(text, match.end(), stop) if match[1] in names else 0
+        effort.left -= (end or stop) - match.end() if match[1] in names else 0
+        if end and _literal(text[match.start() : end]):
             found.append((text[match.start() : end], match.start(), end))
             at = end
         else:
@@ -56,12 +66,12 @@ def _calls(text: str, names: Collection[str]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _closing(text: str, at: int) -> int:
-    """The place after the bracket that closes the one before `at`; 0 where there is none."""
+def _closing(text: str, at: int, stop: int) -> int:
+    """The place after the bracket that closes the one before `at`; 0 where there is none before `stop`."""
     depth = 1
-    while at < len(text):
+    while at < stop:
         if quote := next((mark for mark in _QUOTES if text.startswith(mark, at)), ""):
-            at = _after_string(text, at + len(quote), quote)
+            at = _after_string(text, at + len(quote), quote, stop)
             if not at:
                 return 0
             continue
@@ -72,8 +82,8 @@ def _closing(text: str, at: int) -> int:
     return 0
 
 
-def _after_string(text: str, at: int, quote: str) -> int:
-    while at < len(text):
+def _after_string(text: str, at: int, quote: str, stop: int) -> int:
+    while at < stop:
         if text[at] == "\\":
             at += 2
         elif text.startswith(quote, at):

@@ -14,7 +14,8 @@ from harness.contracts import TIER_TOOL, ActionMode, Call, Evidence, Models, Out
 from harness.sandbox.base import Channel, ChannelClosed, ChannelTimeout, Sandbox
 
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)```", re.DOTALL)
-_ANSWER = re.compile(r"^\W*(?:final )?answer\s*:\s*(.+?)\s*$", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+# the mark, and what follows it on its line; a part that runs on over lines takes the square of their number
+_ANSWER = re.compile(r"^[^\w\n]*(?:final )?answer\s*:\s*(\S[^\n]*)", re.IGNORECASE | re.MULTILINE)
 _KEPT = 4000  # characters of a cell's output that the agents see
 
 INSTRUCTIONS = """You answer a question about the data files in the folder {data}. Work in small steps.
@@ -71,7 +72,7 @@ class KramaSession:
         if code := _FENCE.search(action):
             return self._run(code.group(1))
         if answer := _ANSWER.search(action):
-            self._answer = answer.group(1)
+            self._answer = answer.group(1).strip()
             return StepResult("Your answer was recorded.", done=True)
         return StepResult("Write a Python cell or a line 'ANSWER: …'.", -1.0, error="neither code nor answer")
 
