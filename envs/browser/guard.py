@@ -1,4 +1,5 @@
-"""What an agent may not ask of the browser, although BrowserGym would try: to wait for ever, and to read this machine's files."""
+"""What an agent may not ask of the browser, although BrowserGym would try: to wait for ever, to read this machine's files, and to
+run a page of its own, whose endless loop would count as a failure of the browser instead of the task."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ast
 import urllib.parse
 
 LONGEST_WAIT = 10_000  # ms of a noop, as long as the slowest page may take: the worker's own limit is for failures only
-CLOSED = ("file", "filesystem", "view-source", "chrome", "devtools", "javascript")
+CLOSED = ("file", "filesystem", "view-source", "chrome", "devtools", "javascript", "data", "blob")
 
 
 def check_call(code: str) -> None:

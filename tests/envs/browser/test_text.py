@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.browser.actions import normalise
+from envs.browser.guard import check_call
 from envs.browser.plan import Page
 from envs.browser.session import cut_to, view
 from envs.browser.tree import find, read
@@ -110,3 +111,21 @@ def test_a_tree_is_read_line_by_line() -> None:
 def test_elements_are_found_by_role_and_name() -> None:
     assert [node.bid for n in (0, 1, -1) if (node := find(TREE, "button", "It's", nth=n))] == ["13", "16", "16"]
     assert find(TREE, "StaticText", "Ann") is None and find(TREE, "button", "It's", nth=2) is None
+
+
+@pytest.mark.parametrize("opening", ["noop(", "noop(' ", "noop(\\' ", "```\nnoop(noop(\n```\n"])
+def test_an_answer_of_openings_without_an_end_comes_to_an_end(opening: str) -> None:
+    normalise(opening * 40_000, NAMES)  # took its square: half an hour
+
+
+@pytest.mark.parametrize(
+    "address", ["file:///etc/hosts", " FILE:///x", "fi\nle:///x", "javascript:1", "data:text/html,x", "Data:,x", "blob:null/1"]
+)
+def test_a_page_of_the_agents_own_and_a_file_of_this_machine_are_not_opened(address: str) -> None:
+    with pytest.raises(ValueError, match="cannot be opened"):
+        check_call(f"goto({address!r})")
+
+
+def test_other_addresses_are_opened() -> None:
+    for address in ("http://a.example/data:x", "about:blank", "a.example"):
+        check_call(f"goto({address!r})")
