@@ -106,8 +106,14 @@ class KramaBench:
             path = self._directory / f"{domain}.json"
             if domain in self._config.domains and not path.is_file():
                 raise SetupError(f"{path} is missing.", f"Mend it with: {_FETCH}.")
-            rows = json.loads(path.read_text()) if path.is_file() else []
-            made += [_task(domain, row, len(made) + i) for i, row in enumerate(rows)]
+            try:
+                rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+                made += [_task(domain, row, len(made) + i) for i, row in enumerate(rows)]
+            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise SetupError(
+                    f"{path} is no list of KramaBench's questions ({reason}).", f"Mend it with: {_FETCH}."
+                ) from error
         train = train_ids([task.task_id for task in made])
         split = self._config.split
         return tuple(
@@ -157,7 +163,8 @@ class KramaBench:
 
 
 def _task(domain: str, row: Mapping[str, Any], index: int) -> Task:
-    payload = {key: row[key] for key in ("answer", "answer_type", "data_sources", "accepted_answers") if key in row}
+    payload = {key: row[key] for key in ("answer", "answer_type", "data_sources")}
+    payload |= {"accepted_answers": row["accepted_answers"]} if "accepted_answers" in row else {}
     level = str(row["id"]).split("-")[1]
     return Task(
         task_id=str(row["id"]),

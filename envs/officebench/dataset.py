@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from envs.officebench.grading import official
 from harness.contracts import Task
 from harness.errors import SetupError
 
@@ -46,12 +47,26 @@ def load(root: Path) -> tuple[Task, ...]:
         try:
             row = json.loads(path.read_text(encoding="utf-8"))
             missing = [name for name in _FIELDS if name not in row]
+            # a check that is not to be understood would be one that no agent can pass
+            if not missing and not _understood(row["evaluation"]):
+                raise ValueError("its evaluation is no list of known checks")
         except (OSError, ValueError, TypeError) as error:
             raise SetupError(f"{path} cannot be read: {error}.", f"Mend it with: {FETCH}.") from error
         if missing:
             raise SetupError(f"{path} has no {', '.join(missing)}.", f"Mend it with: {FETCH}.")
         made.append(_task(index, apps, number, subtask, row, path.parent.parent))
     return tuple(made)
+
+
+def _understood(evaluation: Any) -> bool:
+    """Whether `evaluation` is what a task file has: a list of known checks, each with its arguments."""
+    known = official.checks()
+    return (
+        isinstance(evaluation, list)
+        and bool(evaluation)
+        and all(isinstance(item, dict) and item.get("function") in known for item in evaluation)
+        and all(isinstance(item.get("args"), dict) for item in evaluation)
+    )
 
 
 def _task(index: int, apps: int, number: int, subtask: int, row: Mapping[str, Any], folder: Path) -> Task:

@@ -16,7 +16,7 @@ from envs.kramabench import grade
 from envs.kramabench.adapter import DOMAINS, KramaBench, KramaBenchConfig
 from envs.kramabench.split import train_count, train_ids
 from harness.contracts import Call, Reply, Session, Usage
-from harness.errors import ConfigError
+from harness.errors import ConfigError, SetupError
 from harness.store.view import RunView
 from scripts import data_kramabench
 from tests.support.build import played, scripted
@@ -183,6 +183,19 @@ class TestSession:
             assert session.normalise("ANSWER: 3\n```python\nx\n```") == "```python\nx\n```"
             assert session.normalise("nothing") == ""
 
+    def test_the_answer_is_what_follows_the_mark_on_its_line(self, lake: Path) -> None:
+        made = environment(lake)
+        with made.open(made.tasks()[0], 0) as session:
+            for text in ("**\n\n**Answer :\n 3 \nbye", "- final answer: 3\t\r\nANSWER: 4", "x\n> ANSWER:3"):
+                assert session.normalise(text) == "ANSWER: 3"
+            assert session.normalise("my answer: 3") == session.normalise("ANSWER:  \n ") == ""
+
+    @pytest.mark.parametrize("line", ["- \n", "\n", "answer\n", "answer:" + " " * 100 + "\n"])
+    def test_an_answer_of_lines_without_words_comes_to_an_end(self, lake: Path, line: str) -> None:
+        made = environment(lake)
+        with made.open(made.tasks()[0], 0) as session:
+            session.normalise(line * 100_000)  # took the square of its lines: hours
+
 
 def test_the_oracle_is_right_through_host_and_sandbox(lake: Path, tmp_path: Path) -> None:
     environment(lake)
@@ -216,6 +229,22 @@ def test_the_judges_calls_are_in_the_ledger_but_not_in_the_methods_total(lake: P
     judged = [row for row in view.usage("role") if row.group == ("env.judge",)]
     assert judged and judged[0].calls == 3
     assert view.usage(method_only=True)[0].calls == view.usage()[0].calls - 3
+
+
+@pytest.mark.parametrize("text", ["{not", "[1]", '{"a": 1}', '[{"id": "legal-easy-1"}]', "[{}]"])
+def test_questions_that_cannot_be_read_are_one_clear_error(lake: Path, text: str) -> None:
+    (lake / "legal.json").write_text(text)
+    with pytest.raises(SetupError, match="legal.json is no list of KramaBench's questions") as caught:
+        KramaBench(KramaBenchConfig(domains=["legal"], data_dir=str(lake))).tasks()
+    assert "make data-kramabench" in caught.value.hint
+
+
+def test_a_question_without_its_files_is_one_clear_error(lake: Path) -> None:
+    rows = json.loads((lake / "legal.json").read_text())
+    del rows[1]["data_sources"]
+    (lake / "legal.json").write_text(json.dumps(rows))
+    with pytest.raises(SetupError, match="KeyError: 'data_sources'"):
+        KramaBench(KramaBenchConfig(domains=["legal"], data_dir=str(lake))).tasks()
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
