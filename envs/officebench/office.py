@@ -27,10 +27,13 @@ class Office:
     def __init__(self, sandbox: Sandbox, server: list[str], workspace: str, seconds: float) -> None:
         self._sandbox, self._server, self._workspace, self._seconds = sandbox, server, workspace, seconds
         self._channel: Channel | None = None
+        self._started = False
 
     def run(self, app: str, action: str, arguments: Mapping[str, Any]) -> Answer:
         """Carry out one action. Raises SandboxError where the sandbox fails."""
         channel = self._channel or self._open()
+        if channel is None:
+            return Answer("The applications do not start any more after what was done here.", False)
         request = json.dumps({"app": app, "action": action, "arguments": dict(arguments)})
         try:
             found = json.loads(channel.ask(request, timeout=self._seconds))
@@ -43,8 +46,9 @@ class Office:
             self.close()
             return Answer("The application ended before it answered.", False)
 
-    def _open(self) -> Channel:
-        """A server that answers. That a first question fails is the sandbox's fault, not that of an action."""
+    def _open(self) -> Channel | None:
+        """A server that answers. Where the first one does not, it is the sandbox's fault, not that of an action (SandboxError);
+        a later one in a sandbox that still works was kept from it by an action (None)."""
         channel = self._sandbox.channel(self._server, workdir=self._workspace, env={"HOME": "/tmp", "LANG": "C.UTF-8"})
         try:
             json.loads(
@@ -52,8 +56,10 @@ class Office:
             )
         except (ChannelTimeout, ChannelClosed, ValueError) as error:
             channel.close()
+            if self._started and self._sandbox.run(["true"], timeout=_START).ok:
+                return None
             raise SandboxError(f"The applications do not start in the sandbox: {error}.") from error
-        self._channel = channel
+        self._channel, self._started = channel, True
         return channel
 
     def close(self) -> None:

@@ -43,4 +43,5 @@ def mounts(sandbox: str) -> tuple[tuple[Path, str], ...]:
 def command(sandbox: str, workspace: str = WORKSPACE) -> tuple[str, ...]:
     """The server's command line; `workspace` is where the sandbox sees the workspace (its own path in the kind `process`)."""
     server = str(Path(__file__).resolve().parent / "server.py") if sandbox == "process" else f"{HOME}/apps/server.py"
-    return ("python3", "-u", server, workspace)
+    # -I: what a task leaves among the scratch space's own Python modules is not loaded by the next server
+    return ("python3", "-I", "-u", server, workspace)

@@ -21,7 +21,7 @@ from envs.officebench.actions import normalise, parse
 from envs.officebench.adapter import OfficeBench, OfficeBenchConfig
 from envs.officebench.session import MALFORMED, listing
 from harness.contracts import Call, Reply, Session, Usage
-from harness.errors import ConfigError, ContentRefused
+from harness.errors import ConfigError, ContentRefused, SetupError
 from harness.sandbox.base import SandboxError
 from harness.store.view import RunView
 from tests.support.build import played, scripted
@@ -128,6 +128,28 @@ class TestLoop:
         with made.open(made.tasks()[0], 0) as session:
             assert shell(session, "kill -9 $PPID") == "The application ended before it answered."
             assert shell(session, "echo on") == "on"
+
+    def test_modules_left_in_the_scratch_space_do_not_keep_the_apps_from_starting(self, environment: Make) -> None:
+        made = environment()
+        with made.open(made.tasks()[0], 0) as session:
+            spoil = (
+                "import os, site; where = site.getusersitepackages(); os.makedirs(where, exist_ok=True); "
+                "open(where + '/usercustomize.py', 'w').write('import os; os._exit(3)')"
+            )
+            shell(session, f'python3 -c "{spoil}"; echo "raise SystemExit" > json.py; pkill -9 -f server.py')
+            assert shell(session, "echo here") == "here"
+
+    def test_an_action_after_which_the_apps_cannot_start_is_scored(
+        self, environment: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = environment()
+        with made.open(made.tasks()[0], 0) as session:
+            assert shell(session, "echo here") == "here"
+            session._office.close()  # type: ignore[attr-defined]
+            monkeypatch.setattr(session._office, "_server", ["false"])  # type: ignore[attr-defined]
+            assert "do not start any more" in shell(session, "echo here")
+            session.step(json.dumps(FINISH))
+            assert session.outcome().status == "completed"
 
     def test_apps_that_do_not_start_are_the_sandboxs_fault(self, environment: Make, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("envs.officebench.apps.command", lambda *_: ("python3", "-c", "raise SystemExit(1)"))
@@ -270,6 +292,17 @@ class TestEnvironment:
     def test_a_choice_of_tasks_keeps_the_indices(self, environment: Make) -> None:
         assert [task.index for task in environment(apps=[2, 3]).tasks()] == [3, 4, 5]
         assert environment(apps=[2, 3]).provenance["source"] == "not the official tasks, 3 of 6 tasks"
+
+    @pytest.mark.parametrize(
+        "evaluation", [None, [], "contain", [3], [{"function": "evaluate_magic", "args": {}}], [{"function": "evaluate_contain"}]]
+    )
+    def test_a_check_that_is_none_is_an_error_and_no_task_that_is_always_lost(
+        self, environment: Make, office: Path, evaluation: Any
+    ) -> None:
+        path = office / "tasks" / "1-1" / "subtasks" / "0.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "evaluation": evaluation}))
+        with pytest.raises(SetupError, match="0.json cannot be read: its evaluation is no list of known checks"):
+            environment().tasks()
 
     def test_the_digest_covers_the_files(self, environment: Make, office: Path) -> None:
         before = environment().data_digest

@@ -97,11 +97,11 @@ def test_the_sandbox_gets_the_apps_the_readers_and_the_hosts_libraries() -> None
     assert {target.rsplit("/", 1)[1].removesuffix(".py") for target in targets} == {"apps", "readers", *LIBRARIES}
     assert all(source.exists() for source in targets.values())
     assert mounts("process") == ()
-    assert command("docker") == ("python3", "-u", "/opt/officebench/apps/server.py", "/testbed")
+    assert command("docker") == ("python3", "-I", "-u", "/opt/officebench/apps/server.py", "/testbed")
 
 
 def test_the_apps_import_nothing_of_the_project() -> None:
-    root = command("process", "/anywhere")[2].rpartition("/apps/")[0]
+    root = command("process", "/anywhere")[3].rpartition("/apps/")[0]
     code = (
         "import sys, types, pkgutil, importlib\n"
         "package = types.ModuleType('officebench'); package.__path__ = [sys.argv[1]]; sys.modules['officebench'] = package\n"
