@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from envs.officebench.grading import official
+from envs.officebench.grading import CHECKS
 from harness.contracts import Task
 from harness.errors import SetupError
 
@@ -60,11 +60,11 @@ def load(root: Path) -> tuple[Task, ...]:
 
 def _understood(evaluation: Any) -> bool:
     """Whether `evaluation` is what a task file has: a list of known checks, each with its arguments."""
-    known = official.checks()
+    known = {f"evaluate_{name}" for name in CHECKS}
     return (
         isinstance(evaluation, list)
         and bool(evaluation)
-        and all(isinstance(item, dict) and item.get("function") in known for item in evaluation)
+        and all(isinstance(item, dict) and str(item.get("function")) in known for item in evaluation)
         and all(isinstance(item.get("args"), dict) for item in evaluation)
     )
 
