@@ -7,6 +7,8 @@ import ast
 import urllib.parse
 
 LONGEST_WAIT = 10_000  # ms of a noop, as long as the slowest page may take: the worker's own limit is for failures only
+LONGEST_TYPED = 2_000  # characters of keyboard_type, which presses key after key (4 ms each); fill has no such limit
+FARTHEST = 1_000_000  # pixels: at what is no 32-bit float Chromium never answers
 CLOSED = ("file", "filesystem", "view-source", "chrome", "devtools", "javascript", "data", "blob")
 
 
@@ -22,10 +24,17 @@ def check_call(code: str) -> None:
         return
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return
-    first = next(iter([*call.args, *(keyword.value for keyword in call.keywords)]), None)
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    for part in arguments:
+        number = part.operand if isinstance(part, ast.UnaryOp) else part
+        if isinstance(number, ast.Constant) and isinstance(number.value, int | float) and not number.value <= FARTHEST:
+            raise ValueError(f"numbers go up to {FARTHEST}")
+    first = next(iter(arguments), None)
     value = first.value if isinstance(first, ast.Constant) else None
     if call.func.id == "noop" and isinstance(value, int | float) and value > LONGEST_WAIT:
         raise ValueError(f"noop waits for {LONGEST_WAIT} ms at most")
+    if call.func.id == "keyboard_type" and isinstance(value, str) and len(value) > LONGEST_TYPED:
+        raise ValueError(f"keyboard_type writes {LONGEST_TYPED} characters at most")
     if call.func.id == "goto" and isinstance(value, str):
         scheme = urllib.parse.urlsplit(value.strip()).scheme.lower()
         if scheme in CLOSED:

@@ -129,3 +129,17 @@ def test_a_page_of_the_agents_own_and_a_file_of_this_machine_are_not_opened(addr
 def test_other_addresses_are_opened() -> None:
     for address in ("http://a.example/data:x", "about:blank", "a.example"):
         check_call(f"goto({address!r})")
+
+
+@pytest.mark.parametrize("call", ["mouse_click(1e39, 5)", "mouse_move(3, -1e300)", "scroll(delta_x=0, delta_y=1e7)"])
+def test_a_place_that_no_browser_can_reach_is_an_error_of_the_action(call: str) -> None:
+    with pytest.raises(ValueError, match="numbers go up to 1000000"):
+        check_call(call)
+
+
+def test_typing_for_longer_than_the_limit_is_an_error_of_the_action() -> None:
+    check_call(f"keyboard_type({'x' * 2000!r})")
+    check_call(f"fill('1', {'x' * 2001!r})")
+    check_call("mouse_click(-5, 1e6)")
+    with pytest.raises(ValueError, match="2000 characters at most"):
+        check_call(f"keyboard_type({'x' * 2001!r})")
