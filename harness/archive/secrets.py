@@ -19,6 +19,7 @@ from typing import Any
 from harness.compose import conf_dir
 
 LEAST_LENGTH = 8  # characters: a shorter value of a variable would be found in ordinary words
+LONGEST_WORD = 15  # letters of one case: a longer value is a passphrase and no switch
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|DSN", re.IGNORECASE)
 # what a field is called that holds nothing but a secret, whatever it looks like
 _FIELD = (
@@ -95,7 +96,7 @@ _SIGNS = tuple(sign for shape in _SHAPES for sign in shape.signs)
 
 @dataclass(frozen=True)
 class Redactor:
-    """`values`: secret → the variable's name; `places`: folder → what stands in its stead."""
+    """`values`: secret (as it is, and as JSON writes it) → the variable's name; `places`: folder → what stands in its stead."""
 
     values: Mapping[str, str]
     places: Mapping[str, str]
@@ -109,7 +110,12 @@ class Redactor:
         for name, value in environment.items():
             if value.strip() and (name in named or (len(value) >= LEAST_LENGTH and _SECRET_NAME.search(name))):
                 values[value.strip()] = name
-        return cls(_without_words(values), _folders(environment, places))
+        return cls(_as_written(_without_words(values)), _folders(environment, places))
+
+    @property
+    def of_several_lines(self) -> list[str]:
+        """The values that no line of a text holds by itself."""
+        return [value for value in self.values if "\n" in value]
 
     def secrets_in(self, text: str) -> list[str]:
         """What is secret in `text`: each in a few words, without the secret."""
@@ -136,7 +142,7 @@ class Redactor:
         return (
             any(sign in lowered for sign in _SIGNS)
             or _FIELD_IN_JSON.search(line) is not None
-            or any(json.dumps(value, ensure_ascii=False)[1:-1] in line for value in self.values)
+            or any(value in line for value in self.values)
             or any(place in line for place in self.places)
         )
 
@@ -183,8 +189,20 @@ def _without(match: re.Match[str], kind: str) -> str:
 
 def _without_words(values: dict[str, str]) -> dict[str, str]:
     """Values that are switches or files rather than secrets ("disabled", a number) would tear ordinary text apart."""
-    plain = re.compile(r"[a-z]+|[A-Z]+|\d{1,8}")
+    plain = re.compile(rf"[a-z]{{1,{LONGEST_WORD}}}|[A-Z]{{1,{LONGEST_WORD}}}|\d{{1,8}}")
     return {value: name for value, name in values.items() if not plain.fullmatch(value) and not os.path.exists(value)}
+
+
+def _as_written(values: Mapping[str, str]) -> dict[str, str]:
+    """The values as they are, and as JSON writes them: once, and twice for JSON within JSON (a tool's arguments)."""
+    found = dict(values)
+    for value, name in values.items():
+        for ascii_only in (False, True):
+            written = value
+            for _ in range(2):
+                written = json.dumps(written, ensure_ascii=ascii_only)[1:-1]
+                found.setdefault(written, name)
+    return found
 
 
 def _folders(environment: Mapping[str, str], more: Iterable[Path]) -> dict[str, str]:

@@ -45,9 +45,9 @@ def build(views: Sequence[RunView], directory: Path, *, title: str = "MemArena r
     keys = {
         str(e.get("api_key_env")) for run in runs for e in (run.at("models.endpoints") or {}).values() if e.get("api_key_env")
     }
-    mask = Mask(Redactor.of_this_machine(keys, *(view.directory.parent for view in views)).masked)
+    mask = Mask(Redactor.of_this_machine(keys, *(view.directory.parent for view in views)))
     directory.mkdir(parents=True, exist_ok=True)
-    chunks, openings = directory / ".chunks.tmp", dict[str, str]()
+    chunks, fresh, openings = directory / ".chunks.tmp", directory / ".index.tmp", dict[str, str]()
     path, count = directory / "index.html", 0
     places: list[dict[str, int]] = [{} for _ in runs]
     try:
@@ -61,13 +61,15 @@ def build(views: Sequence[RunView], directory: Path, *, title: str = "MemArena r
             made["transcripts"] = where
         found = mask.tree(found)
         found["prompts"] = prompts
-        with path.open("w", encoding="utf-8", newline="\n") as out, chunks.open(encoding="ascii") as ready:
+        with fresh.open("w", encoding="utf-8", newline="\n") as out, chunks.open(encoding="ascii") as ready:
             head, tail = _frame(title, found)
             out.write(head)
             out.writelines(ready)
             out.write(tail)
+        fresh.replace(path)  # whole or not at all: a page that was there stays where the disk is full
     finally:
         chunks.unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
     return Report(path, len(runs), len(found["tasks"]), count, path.stat().st_size)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.report.compare import Comparison, compare, measure_named, obstacles
 from harness.report.measure import Run, score_of, sum_usage
-from harness.report.statistics import Interval, blocks, holm, permutation, trend
+from harness.report.statistics import Interval, McNemar, blocks, holm, trend
 from harness.store.view import UsageRow
 
 MOST_OBSTACLES = 4  # reasons that are told why two runs are not compared
@@ -157,17 +157,12 @@ def _pair(run: Run, baseline: Run) -> dict[str, Any]:
         return {"why": ["no task in common"]}
     ours, theirs = ({task.task_id: task.score for task in one.tasks} for one in (run, baseline))
     changes = [ours[task] - theirs[task] for task in ours if task in theirs]
-    binary = all(value in (0.0, 1.0) for side in (ours, theirs) for value in side.values())
-    if binary and made.test is not None:
-        test, p = "exact McNemar", made.test.p
-    else:
-        test, p = "sign-flip permutation", permutation(changes, run.seed, "paired").p
     return {
         "pairs": made.pairs,
         "change": made.change,
         "interval": _interval(made.interval),
         "better": sum(change > 0 for change in changes),
         "worse": sum(change < 0 for change in changes),
-        "test": test,
-        "p": p,
+        "test": "exact McNemar" if isinstance(made.test, McNemar) else "sign-flip permutation",
+        "p": None if made.test is None else made.test.p,
     }

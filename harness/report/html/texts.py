@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from harness.archive.secrets import Redactor, holds_secret
 
 LEVEL = 9
 MOST_LINES = 200_000  # lines that are remembered
@@ -43,12 +45,14 @@ class Repeats:
 class Mask:
     """Takes secrets and the folders of this machine out of texts that repeat each other: a line is looked at once."""
 
-    def __init__(self, masked: Callable[[str], str]) -> None:
-        self._masked = masked
+    def __init__(self, redactor: Redactor) -> None:
+        self._masked = redactor.masked
+        self._of_several_lines = redactor.of_several_lines
         self._known: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        if "PRIVATE KEY" in text:  # the one kind of secret that has more than one line
+        # secrets that have more than one line
+        if "PRIVATE KEY" in text or any(secret in text for secret in self._of_several_lines):
             return self._masked(text)
         return "\n".join(map(self._line, text.split("\n")))
 
@@ -57,7 +61,10 @@ class Mask:
         if isinstance(value, str):
             return self(value)
         if isinstance(value, Mapping):
-            return {self(str(key)): self.tree(item) for key, item in value.items()}
+            return {
+                self(str(key)): f"[removed: {key}]" if holds_secret(str(key), item) else self.tree(item)
+                for key, item in value.items()
+            }
         if isinstance(value, list | tuple):
             return [self.tree(item) for item in value]
         return value

@@ -207,6 +207,25 @@ class TestSecrets:
         (note,) = (event for event in read_events(tmp_path / "to/r/events.jsonl") if event["event"] == "note")
         assert note["said"] == "<[removed: MY_PASSWORD]>"
 
+    @pytest.mark.parametrize("spelt", [1, 2])
+    def test_a_secret_within_json_refuses_what_the_replay_needs(
+        self, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelt: int
+    ) -> None:
+        text = secret = 'pass"word\\ü\nand more'
+        monkeypatch.setenv("MY_PASSWORD", secret)
+        for _ in range(spelt):
+            text = json.dumps(text)
+        db = sqlite3.connect(recorded / "stream.sqlite")
+        with db:
+            db.execute("UPDATE task SET metrics = ? WHERE position = 0", (text,))
+        db.close()
+        with pytest.raises(UserError, match=r"task\.metrics, row 1 .* holds the value of MY_PASSWORD\."):
+            pack([recorded], tmp_path / "a.zip")
+
+    def test_a_passphrase_of_letters_is_a_secret(self) -> None:
+        redactor = Redactor.of_this_machine([], environ={"MY_PASSWORD": "correcthorsebattery", "HOME": "/"})
+        assert redactor.masked("say correcthorsebattery") == "say [removed: MY_PASSWORD]"
+
     def test_ordinary_text_stays(self) -> None:
         redactor = Redactor.of_this_machine([], environ={"AUTH_MODE": "disabled", "TOKEN_LIMIT": "40000000", "HOME": "/"})
         for text in (

@@ -14,9 +14,10 @@ import pytest
 from html_runs import HOSTILE, write_run
 
 from harness.cli import main
+from harness.report.contrast import contrast
 from harness.report.html.page import build
 from harness.report.html.texts import Repeats
-from harness.store.events import read_events
+from harness.store.events import EventLog, read_events
 from harness.store.view import RunView
 from tests.support.build import played
 
@@ -113,6 +114,52 @@ def test_secrets_and_places_of_this_machine_are_masked(tmp_path: Path, monkeypat
     everything = path.read_text() + json.dumps(list(chunks(path).values()))
     assert secret not in everything and "/home/somebody" not in everything and str(tmp_path) not in everything
     assert "[removed: REPORT_TEST_KEY] in <home>/room and <runs>/run" in everything
+
+
+def test_secrets_of_several_lines_and_fields_that_hold_one_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPORT_TEST_KEY", "first half of it\nsecond half of it")
+    run = write_run(tmp_path / "runs", "run", "none", [1])
+    log = run / "events.jsonl"
+    log.write_text(log.read_text().replace("Room 0", r"Room first half of it\nsecond half of it"))
+    with EventLog(log) as events:
+        events.append("attempt_start", {"position": 1, "attempt": 1, "task_id": "lost"})
+        events.append("note", {"position": 1, "password": "hunter2"})
+    everything = json.dumps(list(chunks(build([RunView(run)], tmp_path / "out").path).values()))
+    assert "half of it" not in everything and "hunter2" not in everything
+    assert "Room [removed: REPORT_TEST_KEY]" in everything and '"password": "[removed: password]"' in everything
+
+
+def test_a_page_that_cannot_be_finished_leaves_the_one_before(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = build([RunView(runs[0])], tmp_path).path.read_bytes()
+
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.report.html.page._frame", full)
+    with pytest.raises(OSError, match="No space left"):
+        build([RunView(run) for run in runs], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"] and (tmp_path / "index.html").read_bytes() == before
+
+
+def test_the_page_tests_as_compare_does(tmp_path: Path) -> None:
+    steps = range(40)
+    runs = [
+        write_run(tmp_path, "one", "none", [step % 7 / 8 for step in steps]),
+        write_run(tmp_path, "other", "sepm", [step % 5 / 4 for step in steps]),
+        write_run(tmp_path, "some", "metagpt", [*(float(step % 3 == 0) for step in steps), 0.5]),
+        write_run(tmp_path, "most", "voyager", [float(step % 4 == 0) for step in steps]),
+    ]
+    views = [RunView(run) for run in runs]
+    versus = summary(build(views, tmp_path / "out").path)["versus"]
+    for first, second in ((1, 0), (3, 2)):
+        name, baseline = runs[first].name, runs[second].name
+        tests = contrast([views[first]], [views[second]])["tests"]
+        expected = tests["mcnemar"] or tests["permutation"]
+        assert versus[baseline][name]["p"] == expected["p"] and 0.001 < expected["p"] < 1
+    assert versus["some"]["most"]["test"] == "exact McNemar"  # graded is only a task that the other has not
+    assert versus["one"]["other"]["test"] == "sign-flip permutation"
 
 
 def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
