@@ -15,6 +15,7 @@ from harness.store.identity import digest
 from harness.store.view import RunView
 
 Tree = dict[str, Any]
+CHOICES = ("host", "method", "env", "models")  # the groups whose choice the labels keep; that of run is always the default
 
 
 def require_cell(manifest: Mapping[str, Any], where: Path) -> Mapping[str, Any]:
@@ -24,6 +25,10 @@ def require_cell(manifest: Mapping[str, Any], where: Path) -> Mapping[str, Any]:
         raise UserError(f"{where / 'manifest.json'} does not hold the run's configuration.", "It was damaged, or made by hand.")
     if digest(cell) != manifest["identity"]:
         raise UserError(f"{where / 'manifest.json'} was changed: its configuration and its identity do not fit.")
+    lacking = [f"labels.{group}" for group in CHOICES if group not in manifest["labels"]]
+    lacking += [] if "n" in manifest["tasks"] else ["tasks.n"]
+    if lacking:
+        raise UserError(f"{where / 'manifest.json'} has no {', '.join(lacking)}.", "It was damaged, or made by hand.")
     return cell
 
 
@@ -37,7 +42,7 @@ def values_of(manifest: Mapping[str, Any], where: Path) -> Tree:
 
 
 def choices_of(manifest: Mapping[str, Any]) -> dict[str, str]:
-    return {**{group: str(manifest["labels"][group]) for group in ("host", "method", "env", "models")}, "run": "default"}
+    return {**{group: str(manifest["labels"][group]) for group in CHOICES}, "run": "default"}
 
 
 def with_overrides(values: Tree, overrides: Sequence[str]) -> Tree:

@@ -53,7 +53,10 @@ def render(found: Mapping[str, Any]) -> str:
 
 
 def _class_of(view: RunView) -> Inspectable:
-    name = str(view.manifest["cell"]["method"]["name"])
+    method = view.manifest.get("cell", {}).get("method")
+    if not isinstance(method, Mapping) or "name" not in method:
+        raise UserError(f"{view.directory / 'manifest.json'} names no method.", "It was damaged, or made by hand.")
+    name = str(method["name"])
     cls: object = methods().load(name)
     if not isinstance(cls, Inspectable):
         raise UserError(f"The method {name} has nothing to show beside its results.", f"See `memarena show {view.directory}`.")

@@ -174,7 +174,8 @@ class Run:
         if self.labels["variant"]:
             found.append(f"configuration changed: {self.labels['variant']}")
         limits = self.at("cell.run.limits.task")
-        if isinstance(limits, Mapping) and (held := {key: value for key, value in limits.items() if value is not None}):
+        limits = limits.items() if isinstance(limits, Mapping) else ()
+        if held := {key: value for key, value in limits if isinstance(value, int | float)}:
             found.append("task limits: " + ", ".join(f"{key} {value:g}" for key, value in held.items()))
         if len(self.tasks) < self.planned:
             found.append(f"incomplete: {len(self.tasks)} of {self.planned} tasks have a result")

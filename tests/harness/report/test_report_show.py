@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from report_runs import LEDGER, manifest, play
@@ -198,6 +199,43 @@ def test_the_listing_has_a_line_a_run_and_names_what_it_cannot_read(write_run: C
     assert text[1].endswith("scripted, method.k=3")
     assert text[2].split()[6:] == ["3/4", "33.33", "[6.15,", "79.23]", "360", "$0.0300"]
     assert "unreadable" in text[3]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "what"),
+    [
+        ("models.endpoints", 5, "its models.endpoints is int, not dict"),
+        ("models.endpoints", {"main": 5}, "its models.endpoints.main is int, not dict"),
+        ("labels.host", [], "its labels.host is list, not str"),
+        ("tasks.n", True, "its tasks.n is bool, not int"),
+        ("name", None, "its name is NoneType, not str"),
+        ("cell", [], "its cell is list, not dict"),
+    ],
+)
+def test_a_manifest_with_parts_of_another_kind_is_damaged(
+    write_run: Callable[..., Path], tmp_path: Path, place: str, value: Any, what: str
+) -> None:
+    path = write_run("other", [1.0]) / "manifest.json"
+    content = json.loads(path.read_text())
+    *parents, last = place.split(".")
+    inner = content
+    for part in parents:
+        inner = inner[part]
+    inner[last] = value
+    path.write_text(json.dumps(content))
+    (line,) = listing.listing(tmp_path / "runs")
+    assert line["status"] == "unreadable" and what in line["error"]
+
+
+def test_a_manifest_nested_beyond_reason_is_damaged(write_run: Callable[..., Path], tmp_path: Path) -> None:
+    (write_run("deep", [1.0]) / "manifest.json").write_text("[" * 100_000)
+    (line,) = listing.listing(tmp_path / "runs")
+    assert line["status"] == "unreadable" and "manifest.json is damaged: maximum recursion depth" in line["error"]
+
+
+def test_a_limit_that_is_no_number_is_no_caveat(write_run: Callable[..., Path]) -> None:
+    run = write_run("limits", [1.0], cell__run={"limits": {"task": {"calls": "x", "steps": 3}}})
+    assert "task limits: steps 3" in summary(RunView(run))["notes"]
 
 
 def test_an_empty_folder_lists_nothing(tmp_path: Path) -> None:
