@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, UserError
 from harness.registry import did_you_mean
 from harness.report.measure import Run
 from harness.report.rounding import displayed_mean, exact_mean, half_up
@@ -83,6 +83,14 @@ def obstacles(run: Run, baseline: Run) -> list[str]:
     if all(isinstance(cell, Mapping) for cell in cells):
         found += [line for line in differences(*cells) if not _free(line.partition(": ")[0])]
     return found
+
+
+def require_once(runs: Sequence[Run]) -> None:
+    """Raises UserError where a run stands twice among streams: it would count as two."""
+    places = [run.view.directory.resolve() for run in runs]
+    for run, place in zip(runs, places, strict=True):
+        if places.count(place) > 1:
+            raise UserError(f"The run {run.name} is named twice.", "Name every run once.")
 
 
 def other_cell(run: Run, first: Run) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.errors import UserError
 from harness.report import statistics
-from harness.report.compare import obstacles, other_cell
+from harness.report.compare import obstacles, other_cell, require_once
 from harness.report.measure import Run, estimate
 from harness.report.statistics import ALPHA, POWER, Interval
 from harness.store.view import RunView
@@ -105,6 +105,7 @@ def _check(ours: Sequence[Run], theirs: Sequence[Run], alpha: float, detect: flo
             "Give the same seeds and orders on both sides.",
         )
     for side in (ours, theirs):
+        require_once(side)
         for run in side[1:]:
             if lines := other_cell(run, side[0]):
                 more = f" and {len(lines) - 2} more" if len(lines) > 2 else ""
@@ -228,11 +229,10 @@ def _needed(pairs: Pairs, alpha: float, detect: float | None) -> dict[str, Any]:
         return found
     differences = pairs.differences
     standardised = statistics.standardised(differences)
-    if standardised:
+    if standardised is not None:
         found["observed"] = statistics.tasks_needed_graded(standardised, alpha)
-    if detect is not None and standardised:
-        spread = abs(math.fsum(differences) / len(differences) / standardised)
-        found["for_detect"] = statistics.tasks_needed_graded(detect / spread, alpha)
+        if detect is not None:
+            found["for_detect"] = statistics.tasks_needed_graded(detect / statistics.spread(differences), alpha)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import UserError
 from harness.report import statistics
-from harness.report.compare import other_cell
+from harness.report.compare import other_cell, require_once
 from harness.report.contrast_text import interval, p_text, signed
 from harness.report.measure import Run
 from harness.report.text import NOTHING, columns, number, plural
@@ -51,6 +51,7 @@ def stability(views: Sequence[RunView]) -> dict[str, Any]:
 
 def _check(runs: Sequence[Run]) -> None:
     first = runs[0]
+    require_once(runs)
     for run in runs:
         if not run.tasks:
             raise UserError(f"{run.name} has no result yet.", "`memarena list` shows how far each is.")

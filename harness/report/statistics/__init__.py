@@ -26,6 +26,7 @@ from harness.report.statistics.paired import (
     mcnemar,
     odds_ratio,
     permutation,
+    spread,
     standardised,
 )
 from harness.report.statistics.pooled import Learning, Pooled, cochran_q, learning, pooled
@@ -63,6 +64,7 @@ __all__ = [
     "permutation",
     "pooled",
     "sequential",
+    "spread",
     "standardised",
     "tasks_needed",
     "tasks_needed_graded",

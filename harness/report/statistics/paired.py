@@ -114,9 +114,14 @@ def cohens_h(first: float, second: float) -> float:
 
 def standardised(differences: Sequence[float]) -> float | None:
     """Cohen's d_z: the mean paired difference in standard deviations of the differences; None where they do not differ."""
-    import numpy
-
     if len(differences) < 2:
         return None
-    spread = float(numpy.std(numpy.asarray(differences, dtype=float), ddof=1))
-    return None if spread < 1e-12 else math.fsum(differences) / len(differences) / spread
+    deviation = spread(differences)
+    return None if deviation < 1e-12 else math.fsum(differences) / len(differences) / deviation
+
+
+def spread(differences: Sequence[float]) -> float:
+    """Standard deviation of at least two differences (n − 1)."""
+    import numpy
+
+    return float(numpy.std(numpy.asarray(differences, dtype=float), ddof=1))

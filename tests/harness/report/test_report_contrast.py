@@ -148,6 +148,21 @@ def test_nothing_in_common_and_senseless_options_are_refused(write_run: Write) -
 
 
 # --- sequential -------------------------------------------------------------------------------------------------------
+def test_a_run_named_twice_does_not_count_as_two(write_run: Write) -> None:
+    one, other = (RunView(write_run(name, [1, 0, 1])) for name in ("one", "other"))
+    again = RunView(one.directory.parent / "." / "one")
+    with pytest.raises(UserError, match=r"The run one is named twice\."):
+        contrast([one, again], [other, other])
+    with pytest.raises(UserError, match=r"The run one is named twice\."):
+        stability([one, again])
+
+
+def test_methods_that_are_equal_on_average_still_tell_how_many_tasks_a_difference_takes(write_run: Write) -> None:
+    sides = [[RunView(write_run(name, scores))] for name, scores in (("a", [0.5, 0.25, 0.75]), ("b", [0.25, 0.5, 0.75]))]
+    needed = contrast(*sides, detect=0.25)["tasks_needed"]
+    assert (needed["observed"], needed["for_detect"]) == (None, 10)  # 0.25 is one standard deviation
+
+
 def test_two_runs_in_progress_are_told_when_they_may_stop(write_run: Write) -> None:
     ahead = RunView(write_run("ahead", [1.0] * 11, planned=134, labels__method="sepm"))
     behind = RunView(write_run("behind", [0.0] * 9, planned=134))
