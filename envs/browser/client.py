@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -35,6 +36,7 @@ from harness.errors import EnvironmentCrashed, SetupError
 from harness.sandbox.marks import make_marked_folder
 
 _CHUNK = 1 << 18
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)  # in the name of a variable
 _TAIL = 2000  # characters of a dead worker's stderr that an error quotes at most
 
 
@@ -54,13 +56,18 @@ class WorkerSettings:
     command: Sequence[str] = (sys.executable, "-m", "envs.browser.worker")
 
 
+def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process that shows pages to a model has no business to know: keys of providers stay out of it."""
+    return {name: value for name, value in environment.items() if not _SECRET.search(name)}
+
+
 class _Worker:
     """A started worker with its pipes and its scratch folder. Not thread-safe."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.scratch = str(make_marked_folder("memarena-browser"))
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the worker
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part), **settings.env}
+        env = {**_without_secrets(os.environ), "PYTHONPATH": os.pathsep.join(part for part in sys.path if part), **settings.env}
         env |= {"TMPDIR": self.scratch, "MEMARENA_SCRATCH": self.scratch}
         env["NO_PROXY"] = env["no_proxy"] = ",".join(part for part in ("127.0.0.1", "localhost", env.get("NO_PROXY", "")) if part)
         try:

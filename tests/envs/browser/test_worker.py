@@ -253,3 +253,12 @@ class TestPool:
             again.open(open_page(server.url))
             assert again.process_id in both and len(both) == 2
         pool.close()
+
+
+def test_the_browser_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    from envs.browser.client import _without_secrets
+
+    kept = _without_secrets(
+        {"PATH": "/bin", "OPENAI_API_KEY": "k", "HF_TOKEN": "t", "aws_secret_access": "s", "DB_PASSWORD": "p"}
+    )
+    assert kept == {"PATH": "/bin"}
