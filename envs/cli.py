@@ -222,7 +222,9 @@ def _idle(environment: Environment, task: Task, session: Session) -> Sequence[st
 
 def _play(environment: Environment, task: Task, seed: int) -> None:
     with environment.open(task, case_seed(seed, task.index)) as session:
-        print(f"{session.observation}\n\n(? lists what is possible, q quits; {environment.max_steps} steps)")
+        print(
+            f"{session.instructions}\n\n{session.observation}\n\n(? lists what is possible, q quits; {environment.max_steps} steps)"
+        )
         _converse(session, environment.max_steps)
         outcome = session.outcome()
         print(f"{outcome.feedback} Score {outcome.score:g}.")
@@ -241,7 +243,7 @@ def _converse(session: Session, max_steps: int) -> None:
         if text == "q":
             return
         if text == "?":
-            print("\n".join(session.choices or ["(the possible actions cannot be listed)"]))
+            print("\n".join(session.choices or [session.instructions]))
             continue
         action = session.normalise(text)
         if not action:

@@ -221,6 +221,7 @@ class Stream:
             "task_start",
             {
                 "task_id": task.task_id,
+                "goal": task.goal,
                 "observation": session.observation,
                 "guidance": [card.task for card in guidance.cards],
                 "memory": {

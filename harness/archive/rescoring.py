@@ -112,6 +112,8 @@ def _cell(view: RunView, overrides: Sequence[str]) -> Cell:
             f"Nothing changes for {view.directory}.",
             "Name what to grade by (env.grader=…); `memarena replay` verifies a run as it is.",
         )
+    if playing := [word for word in overrides if word.lstrip("+~").startswith(("run.", "hydra."))]:
+        raise UserError(f"{playing[0]} says how a run is played.", "Name only what to grade by, as in env.grader=….")
     return cell
 
 

@@ -1,16 +1,16 @@
 """What one task of a cell takes: measured by runs that are there, or reported by a paper. Nothing is made up in between.
 
 The sources, best first: the cell's own run as far as it has come; runs of the same host, method and environment with the same
-model set (of the same settings, if there are some); the same with another model (its time says nothing here); another host or
-method in the same environment, scaled by the tokens that a paper reports for both; a reported token total; another host or method
-unscaled, which is said.
+model set (of the same settings, if there are some); another host or method in the same environment, scaled by the tokens that a
+paper reports for both; a reported token total; the same host and method with another model, whose time and cache say nothing here;
+another host or method unscaled, which is said.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -51,8 +51,10 @@ class Rate:
         calls, seconds = (None if value is None else value * factor for value in (self.calls, self.seconds))
         return Rate(self.tokens * factor, keys, calls, seconds, source)
 
-    def without_time(self, source: str) -> Rate:
-        return Rate(self.tokens, self.by_key, self.calls, None, source)
+    def of_another_model(self) -> Rate:
+        """What is left of a rate for another model: neither its time nor what its provider found in a cache."""
+        keys = None if self.by_key is None else {key: replace(use, cached=0.0) for key, use in self.by_key.items()}
+        return Rate(self.tokens, keys, self.calls, None, self.source)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Sources:
 
     def rate(self, config: StreamConfig, identity: str | None) -> Rate | None:
         """What a task of this cell takes; None where nothing tells."""
-        for find in (self._own, self._same_models, self._other_models, self._scaled, self._reported, self._unscaled):
+        for find in (self._own, self._same_models, self._scaled, self._reported, self._other_models, self._unscaled):
             if (found := find(config, identity)) is not None:
                 return found
         return None
@@ -97,8 +99,11 @@ class Sources:
 
     def _other_models(self, config: StreamConfig, _: str | None) -> Rate | None:
         runs = [one for one in self._models_too(config) if one.place == _place(config)]
-        found = _mean(runs, "measured on {n} tasks with {models}")
-        return None if found is None else found.without_time(found.source)
+        same = [one for one in runs if one.run.labels["variant"] == config.variant]
+        found = _mean(same, "measured on {n} tasks with {models}") or _mean(
+            runs, "measured on {n} tasks with {models}, whose settings are others"
+        )
+        return None if found is None else found.of_another_model()
 
     def _scaled(self, config: StreamConfig, _: str | None) -> Rate | None:
         here = self._paper_tokens(_place(config))

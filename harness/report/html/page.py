@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.archive.secrets import Redactor
-from harness.report.html.summary import summary
+from harness.report.html.summary import Opening, summary
 from harness.report.html.texts import Mask, compressed, inline
 from harness.report.html.transcript import Chunks, shown
 from harness.report.measure import Run
@@ -47,7 +47,7 @@ def build(views: Sequence[RunView], directory: Path, *, title: str = "MemArena r
     }
     mask = Mask(Redactor.of_this_machine(keys, *(view.directory.parent for view in views)))
     directory.mkdir(parents=True, exist_ok=True)
-    chunks, fresh, openings = directory / ".chunks.tmp", directory / ".index.tmp", dict[str, str]()
+    chunks, fresh, openings = directory / ".chunks.tmp", directory / ".index.tmp", dict[str, Opening]()
     path, count = directory / "index.html", 0
     places: list[dict[str, int]] = [{} for _ in runs]
     try:
@@ -85,14 +85,16 @@ def _ids(runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _chunks(run: Run, number: int, mask: Mask, prompts: bool, openings: dict[str, str], places: dict[str, int]) -> Iterator[str]:
+def _chunks(
+    run: Run, number: int, mask: Mask, prompts: bool, openings: dict[str, Opening], places: dict[str, int]
+) -> Iterator[str]:
     """A data element for each task of the run. Notes in `openings` how the tasks begin, in `places` where their chunks are."""
     maker = Chunks(run, mask, prompts)
     for attempt in shown(run):
         opening = str(attempt.start.get("observation") or "").strip()
         if len(opening) > OPENING:  # the goal stands at the end where the beginning describes a place
             opening = f"{opening[: OPENING // 2]} … {opening[-OPENING // 2 :]}"
-        openings.setdefault(attempt.task_id, opening)
+        openings.setdefault(attempt.task_id, Opening(attempt.start.get("goal"), opening))
         places[attempt.task_id] = attempt.position
         yield f'<script type="text/plain" id="c{number}-{attempt.position}">{compressed(maker.chunk(attempt))}</script>\n'
 

@@ -6,7 +6,7 @@ All JSON-able; unknown is None. Scores are in [0, 1], differences in percentage 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.report.compare import Comparison, compare, measure_named, obstacles
@@ -17,8 +17,20 @@ from harness.store.view import UsageRow
 MOST_OBSTACLES = 4  # reasons that are told why two runs are not compared
 
 
-def summary(runs: Sequence[Run], ids: Sequence[str], openings: Mapping[str, str]) -> dict[str, Any]:
-    """`ids` are the runs' names in the page, `openings` the tasks' first observations by task id."""
+@dataclass(frozen=True)
+class Opening:
+    """How a task begins: its goal (None in runs that did not log it yet) and its first observation."""
+
+    goal: str | None
+    text: str
+
+    @classmethod
+    def row(cls, found: Opening | None) -> dict[str, str | None]:
+        return {"goal": found.goal if found else None, "opening": found.text if found else None}
+
+
+def summary(runs: Sequence[Run], ids: Sequence[str], openings: Mapping[str, Opening]) -> dict[str, Any]:
+    """`ids` are the runs' names in the page, `openings` how the tasks begin by task id."""
     return {
         "runs": [_run(run, name) for run, name in zip(runs, ids, strict=True)],
         "tasks": _tasks(runs, openings),
@@ -124,16 +136,17 @@ def _results(run: Run) -> dict[str, dict[str, Any]]:
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
-def _tasks(runs: Sequence[Run], openings: Mapping[str, str]) -> list[dict[str, Any]]:
+def _tasks(runs: Sequence[Run], openings: Mapping[str, Opening]) -> list[dict[str, Any]]:
     """Every task that some run has a result or a transcript of, in the official order."""
     known: dict[str, tuple[str, int, dict[str, Any]]] = {}
     for run in runs:
         for task in run.tasks:
-            row = {"id": task.task_id, "family": task.family, "group": task.task_group, "opening": openings.get(task.task_id)}
+            begins = Opening.row(openings.get(task.task_id))
+            row = {"id": task.task_id, "family": task.family, "group": task.task_group, **begins}
             known.setdefault(task.task_id, (run.labels["env"], task.task_index, row))
     lost = [task for task in openings if task not in known]
     rows = [row for _, _, row in sorted(known.values(), key=lambda found: (found[0], found[1], found[2]["id"]))]
-    return [*rows, *({"id": task, "family": None, "group": None, "opening": openings[task]} for task in sorted(lost))]
+    return [*rows, *({"id": task, "family": None, "group": None, **Opening.row(openings[task])} for task in sorted(lost))]
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------

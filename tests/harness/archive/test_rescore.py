@@ -192,6 +192,7 @@ class TestRescore:
             ([], "Nothing changes for "),
             (["env.grader=strict"], "Nothing changes for "),
             (["env.max_steps=9"], "More than the grading would change: env.max_steps: 3 → 9."),
+            (["env.grader=lenient", "run.tasks=1"], "run.tasks=1 says how a run is played. Name only what to grade by"),
             (["env.grader=lenient", "run.seed=1"], "More than the grading would change: run.seed: 0 → 1."),
         ],
     )

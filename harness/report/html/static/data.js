@@ -77,6 +77,7 @@ function badge(run, task) {
 }
 
 const goalOf = (task) =>
+  task.goal?.trim() ||
   (task.opening || "")
     .trim()
     .split("\n")
@@ -93,7 +94,7 @@ function matching(among = selected()) {
     if (state.group && task.group !== state.group) return false;
     if (!among.some((run) => (state.outcome ? outcome(run, task.id) === state.outcome : outcome(run, task.id) !== "none")))
       return false;
-    const text = `${task.id} ${task.family || ""} ${task.group || ""} ${task.opening || ""}`.toLowerCase();
+    const text = `${task.id} ${task.family || ""} ${task.group || ""} ${task.goal || ""} ${task.opening || ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }
