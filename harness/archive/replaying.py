@@ -16,7 +16,7 @@ from harness.archive.comparing import compare, shortened, summary
 from harness.archive.layout import EVENTS, RECORDINGS, RESULTS
 from harness.archive.recorded import played_order, rebuild
 from harness.archive.secrets import holds_mask
-from harness.archive.strip import missing_recordings, not_being_played
+from harness.archive.strip import missing_recordings, not_being_played, require_whole
 from harness.archive.unpacking import verified
 from harness.cell import Cell
 from harness.contracts import Task
@@ -90,6 +90,8 @@ def _recordings_of(view: RunView, name: str, given: Path | None) -> Path:
         raise UserError(f"{name} was not recorded: there is no {path.name}.", hint)
     if problems := Recorder("replay", path).check():
         raise UserError(problems[0].what, hint)
+    for file in (view.directory / RESULTS, path):
+        require_whole(file)
     missing, wanted = missing_recordings(view.directory / RESULTS, path)
     if missing:
         raise UserError(f"{name} was not recorded in full: {missing} of its {plural(wanted, 'call')} have no recording.", hint)

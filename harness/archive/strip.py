@@ -169,6 +169,17 @@ def missing_recordings(results: Path, recordings: Path) -> tuple[int, int]:
     return len(wanted - there), len(wanted)
 
 
+def require_whole(path: Path) -> None:
+    """Raises UserError where a database is cut off or damaged; it is read once from end to end."""
+    try:
+        with closing(_reading(path)) as db:
+            (health,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        health = str(error)
+    if health != "ok":
+        raise UserError(f"{path} is damaged: {' '.join(health.split())}.", "Restore it.")
+
+
 @contextmanager
 def not_being_played(directory: Path) -> Iterator[None]:
     """Hold the stream's lock, so that nobody writes meanwhile. Raises RunBusyError where somebody does."""

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 
@@ -59,6 +59,21 @@ class EventLog:
             view = view[written:]
 
 
+# what readers take from an event of this kind; one without is no better than a torn line
+_NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "attempt_start": ("position", "task_id"),
+        "task_end": ("position",),
+        "step": ("position", "step", "action", "observation", "reward", "done"),
+    }
+)
+
+
+def _told(event: Mapping[str, Any]) -> bool:
+    kind = event.get("event")
+    return isinstance(kind, str) and all(key in event for key in _NEEDED.get(kind, ()))
+
+
 def read_events(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
     """The events of `path` from byte `start` on. A line torn by a crash is yielded as `{"event": "torn", "text": …}`."""
     if not path.exists():
@@ -72,6 +87,6 @@ def read_events(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
                 event = json.loads(line)
             except ValueError:
                 event = None
-            if not isinstance(event, dict) or "event" not in event:
+            if not isinstance(event, dict) or not _told(event):
                 event = {"event": "torn", "text": line.decode("utf-8", "replace").rstrip("\n")}
             yield event

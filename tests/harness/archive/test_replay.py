@@ -211,6 +211,23 @@ class TestWhatCannotBeReplayed:
         with pytest.raises(IdentityError, match="code.env: 1 → 2"):
             replay(recorded)
 
+    @pytest.mark.parametrize("file", ["stream.sqlite", "recordings.sqlite"])
+    def test_a_database_that_was_cut_off(self, recorded: Path, file: str) -> None:
+        RunView(recorded).tasks()  # the log is written back when the last reader closes
+        path = recorded / file
+        for beside in recorded.glob(f"{file}-*"):
+            beside.unlink()
+        path.write_bytes(path.read_bytes()[:-4096])
+        with pytest.raises(UserError, match=rf"{file} is .*damaged: .*malformed"):
+            replay(recorded)
+
+    def test_events_that_lack_what_they_are_about_are_torn_lines(self, recorded: Path) -> None:
+        with (recorded / "events.jsonl").open("a") as log:
+            log.writelines(f'{{"event": {kind}}}\n' for kind in ('"attempt_start"', '"step"', '"task_end"', "5", "[]"))
+        assert [event["event"] for event in read_events(recorded / "events.jsonl")][-5:] == ["torn"] * 5
+        (found,) = replay(recorded)
+        assert found["identical"]
+
     def test_a_changed_manifest(self, recorded: Path) -> None:
         content = manifest.read(recorded)
         assert content is not None
