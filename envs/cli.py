@@ -222,9 +222,8 @@ def _idle(environment: Environment, task: Task, session: Session) -> Sequence[st
 
 def _play(environment: Environment, task: Task, seed: int) -> None:
     with environment.open(task, case_seed(seed, task.index)) as session:
-        print(
-            f"{session.instructions}\n\n{session.observation}\n\n(? lists what is possible, q quits; {environment.max_steps} steps)"
-        )
+        print(f"{session.instructions}\n\n{session.observation}\n")
+        print(f"(? lists what is possible, q quits; {environment.max_steps} steps)")
         _converse(session, environment.max_steps)
         outcome = session.outcome()
         print(f"{outcome.feedback} Score {outcome.score:g}.")

@@ -2,8 +2,8 @@
 
 The sources, best first: the cell's own run as far as it has come; runs of the same host, method and environment with the same
 model set (of the same settings, if there are some); another host or method in the same environment, scaled by the tokens that a
-paper reports for both; a reported token total; the same host and method with another model, whose time and cache say nothing here;
-another host or method unscaled, which is said.
+paper reports for both; a reported token total; the same host and method with another model, whose time and cache say nothing
+here; another host or method unscaled, which is said.
 """
 
 from __future__ import annotations
