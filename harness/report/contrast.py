@@ -138,7 +138,9 @@ def _pair(ours: Sequence[Run], theirs: Sequence[Run]) -> Pairs:
 def _describe(runs: Sequence[Run], common: Sequence[str]) -> dict[str, Any]:
     run = runs[0]
     values = [task.score for one in runs for task in one.tasks]
+    # of several streams both are taken over the common tasks: a mean over all results could lie outside its own interval
     found = estimate(values, run.seed, "score") if len(runs) == 1 else None
+    shared = None if found else _pooled(runs, common)
     held = set(common)
     return {
         "runs": [one.name for one in runs],
@@ -150,9 +152,9 @@ def _describe(runs: Sequence[Run], common: Sequence[str]) -> dict[str, Any]:
         "infra_failures": sum(len(one.infra_failures) for one in runs),
         "agent_failures": sum(task.kind == "agent_failure" for one in runs for task in one.tasks),
         "without_partner": sum(task.task_id not in held for one in runs for task in one.tasks),
-        "mean": math.fsum(values) / len(values),
+        "mean": shared.mean if shared else math.fsum(values) / len(values),
         "k": found.k if found else None,
-        "interval": _interval(found.interval) if found else _interval(_pooled(runs, common).interval),
+        "interval": _interval(shared.interval if shared else found.interval if found else None),
         "scripted": run.scripted,
         "not_comparable": list(dict.fromkeys(line for one in runs for line in one.departures())),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -33,6 +34,7 @@ def stability(views: Sequence[RunView]) -> dict[str, Any]:
     if not common:
         raise UserError("No task has a result in all of these streams.", "`memarena list` shows how far each is.")
     rows = [[held[task] for task in common] for held in scores]
+    means = [math.fsum(row) / len(row) for row in rows]
     seed = runs[0].seed
     learning = statistics.learning(rows, [[held[task] for task in common] for held in places], seed)
     orders = len({run.order for run in runs})
@@ -43,7 +45,7 @@ def stability(views: Sequence[RunView]) -> dict[str, Any]:
         "seeds": len({run.seed for run in runs}),
         "orders": orders,
         "pooled": asdict(statistics.pooled(rows, seed)),
-        "range": max(run["mean"] for run in map(_run, runs)) - min(run["mean"] for run in map(_run, runs)),
+        "range": max(means) - min(means),
         "same_p": statistics.cochran_q(rows, seed),
         "learning": asdict(learning) if learning and orders >= LEAST_ORDERS else None,
     }

@@ -157,6 +157,19 @@ def test_a_run_named_twice_does_not_count_as_two(write_run: Write) -> None:
         stability([one, again])
 
 
+def test_what_is_said_of_several_streams_is_over_their_common_tasks(write_run: Write, tmp_path: Path) -> None:
+    full, part = (
+        RunView(write_run("full", [0, 0, 1, *[1.0] * 9], seed=1)),
+        RunView(write_run("part", [0, 1, 0], planned=12, seed=2)),
+    )
+    other = [RunView(write_run(name, [0, 0, 0], seed=seed, planned=12)) for name, seed in (("x", 1), ("y", 2))]
+    side = contrast([full, part], other)["first"]
+    assert (side["scored"], side["mean"]) == (15, 1 / 3)
+    assert side["interval"]["low"] <= side["mean"] <= side["interval"]["high"]
+    found = stability([full, part])
+    assert (found["tasks"], found["left_out"], found["range"], found["pooled"]["spread"]) == (3, 9, 0.0, 0.0)
+
+
 def test_methods_that_are_equal_on_average_still_tell_how_many_tasks_a_difference_takes(write_run: Write) -> None:
     sides = [[RunView(write_run(name, scores))] for name, scores in (("a", [0.5, 0.25, 0.75]), ("b", [0.25, 0.5, 0.75]))]
     needed = contrast(*sides, detect=0.25)["tasks_needed"]
