@@ -71,6 +71,12 @@ class Progress:
                 f"{row.position + 1}/{self.total} {_short(row.task_id, 48)}: {verdict}, {row.steps} steps | so far {summary}"
             )
 
+    def note(self, text: str) -> None:
+        """Something to know before the first task."""
+        if self.mode != "off":
+            with contextlib.suppress(OSError, ValueError):
+                self._line(text)
+
     def task_failed(self, position: int, task: Task, error: str) -> None:
         if self.mode != "off":
             with contextlib.suppress(OSError, ValueError):
@@ -81,7 +87,7 @@ class Progress:
         if self.mode != "off":
             mean = f"score {self.score_sum / self.done:.3f} over {self.done} tasks; " if self.done else ""
             with contextlib.suppress(OSError, ValueError):
-                print(f"{_short(self.name, 40)}: {mean}memarena show {directory}", file=self.out, flush=True)
+                print(f"{self.name}: {mean}memarena show {directory}", file=self.out, flush=True)
 
     def close(self) -> None:
         if self._bar is not None:
@@ -92,4 +98,4 @@ class Progress:
         if self._bar is not None:
             self._bar.write(text, file=self.out)
         else:
-            print(f"{_short(self.name, 40)}: {text}", file=self.out, flush=True)
+            print(f"{self.name}: {text}", file=self.out, flush=True)

@@ -184,10 +184,10 @@ class Store:
         known = set(self.db.execute("SELECT position, number FROM attempt"))
         found: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
         current: list[Mapping[str, Any]] = []
-        for event in read_events(self.events.path, offset if offset <= self.events.offset else 0):
-            if event["event"] == "attempt_start" and {"position", "attempt"} <= event.keys():
+        for event in read_events(self.events.path, offset if offset <= self.events.offset else 0, whole=False):
+            if event.get("event") == "attempt_start" and {"position", "attempt"} <= event.keys():
                 current = found.setdefault((event["position"], event["attempt"]), [])
-            elif event["event"] in ("model_call", "step", "rehearsal_step"):
+            elif event.get("event") in ("model_call", "step", "rehearsal_step"):
                 current.append(event)
         lost = {key: events for key, events in found.items() if key not in known}
         for (position, number), events in lost.items():

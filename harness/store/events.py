@@ -74,8 +74,11 @@ def _told(event: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and all(key in event for key in _NEEDED.get(kind, ()))
 
 
-def read_events(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
-    """The events of `path` from byte `start` on. A line torn by a crash is yielded as `{"event": "torn", "text": …}`."""
+def read_events(path: Path, start: int = 0, *, whole: bool = True) -> Iterator[dict[str, Any]]:
+    """The events of `path` from byte `start` on. A line torn by a crash is yielded as `{"event": "torn", "text": …}`.
+
+    So is an event that lacks what it is about, unless `whole` is False: who counts what was spent takes all that there is.
+    """
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -87,6 +90,6 @@ def read_events(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
                 event = json.loads(line)
             except ValueError:
                 event = None
-            if not isinstance(event, dict) or not _told(event):
+            if not isinstance(event, dict) or (whole and not _told(event)):
                 event = {"event": "torn", "text": line.decode("utf-8", "replace").rstrip("\n")}
             yield event
