@@ -99,7 +99,8 @@ def play(prepared: Prepared) -> int:
         print(f"{directory}: finished before, nothing to do (memarena show {directory}).")
         return EXIT_OK
     limits = Limits()
-    with ExitStack() as stack:
+    # to the very end: a second interrupt must not disturb what the first one has closed
+    with interruptible(), ExitStack() as stack:
         store = stack.enter_context(Store(directory))
         _claim(store, cell)
         gateway = gateway_of(cell, directory, limits)
@@ -112,7 +113,6 @@ def play(prepared: Prepared) -> int:
         source = str(cell.environment.provenance.get("source", "official"))
         if not source.startswith("official"):
             progress.note(f"these are {source} tasks, not the official data (memarena doctor env={cell.environment.name})")
-        stack.enter_context(interruptible())
         result = Stream(cell, store, gateway, limits, progress).play()
         # what the gateway learnt of the endpoints on the way belongs into the record; estimates of earlier processes count too
         written = manifest.read(directory)
