@@ -32,7 +32,7 @@ def report(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build([RunView(run) for run in runs], tmp_path_factory.mktemp("report")).path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer than it must: while it lives, this thread has a running event loop
 def chromium() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         use_installed_browser(patch)
