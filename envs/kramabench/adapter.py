@@ -80,7 +80,7 @@ class KramaBench:
         self._directory = Path(self._config.data_dir) if self._config.data_dir else default_directory()
         self.max_steps = self._config.max_steps
         context = Path(__file__).parent / "image"
-        self._image = Image("memarena/kramabench:1", context, self._config.python)
+        self.image = Image("memarena/kramabench:1", context, self._config.python)
 
     @cached_property
     def _kind(self) -> SandboxKind:
@@ -97,7 +97,7 @@ class KramaBench:
                         f"The data files of {domain} are not in {self._directory}", f"{_FETCH}, or leave it out of env.domains"
                     )
                 )
-        return problems + self._kind.check(self._image)
+        return problems + self._kind.check(self.image)
 
     @cached_property
     def _tasks(self) -> tuple[Task, ...]:
@@ -149,7 +149,7 @@ class KramaBench:
         folder = (self._directory / str(task.group) / "input").resolve()
         target = str(folder) if self._config.sandbox == "process" else "/data"
         limits = SandboxLimits(memory_mib=self._config.memory_mib, scratch_mib=1024)
-        with self._kind.start(Plan(self._image, (Mount(folder, target),), limits, owner=f"kramabench-{task.task_id}")) as sandbox:
+        with self._kind.start(Plan(self.image, (Mount(folder, target),), limits, owner=f"kramabench-{task.task_id}")) as sandbox:
             session = KramaSession(task, sandbox, target, cell_seconds=self._config.cell_seconds, grader=self._config.grader)
             try:
                 yield session

@@ -79,7 +79,7 @@ class OfficeBench:
         self._config = config or OfficeBenchConfig()
         self._directory = Path(self._config.data_dir) if self._config.data_dir else dataset.default_directory()
         self.max_steps = self._config.max_steps
-        self._image = Image("memarena/officebench:1", Path(__file__).parent / "image", self._config.python)
+        self.image = Image("memarena/officebench:1", Path(__file__).parent / "image", self._config.python)
 
     @cached_property
     def _kind(self) -> SandboxKind:
@@ -97,7 +97,7 @@ class OfficeBench:
                 for program, package in _PROGRAMS.items()
                 if shutil.which(program) is None
             ]
-        return problems + self._kind.check(self._image)
+        return problems + self._kind.check(self.image)
 
     @cached_property
     def _tasks(self) -> tuple[Task, ...]:
@@ -133,7 +133,7 @@ class OfficeBench:
             mounts = [Mount(workspace, inside, writable=True)]
             mounts += [Mount(source, target) for source, target in apps.mounts(self._config.sandbox)]
             limits = SandboxLimits(memory_mib=self._config.memory_mib, scratch_mib=256)
-            with self._kind.start(Plan(self._image, tuple(mounts), limits, owner=f"officebench-{task.task_id}")) as sandbox:
+            with self._kind.start(Plan(self.image, tuple(mounts), limits, owner=f"officebench-{task.task_id}")) as sandbox:
                 office = Office(sandbox, self._server(inside), inside, self._config.command_seconds)
                 grade = self._grader(task, sandbox, workspace, inside)
                 try:
