@@ -110,7 +110,7 @@ def play(prepared: Prepared) -> int:
         done, score = store.db.execute("SELECT count(*), coalesce(sum(score), 0) FROM task").fetchone()
         progress = Progress(cell.config.run.progress, directory.name, len(cell.tasks), done, score)
         stack.callback(progress.close)
-        source = str(cell.environment.provenance.get("source", "official"))
+        source = str(cell.environment.provenance.get("source", "official")).partition(", ")[0]
         if not source.startswith("official"):
             progress.note(f"these are {source} tasks, not the official data (memarena doctor env={cell.environment.name})")
         result = Stream(cell, store, gateway, limits, progress).play()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from envs.officebench.session import OfficeSession
 from envs.officebench.workspace import collect, prepare
 from harness.contracts import ActionMode, Outcome, Problem, Task
 from harness.errors import ConfigError
-from harness.sandbox.base import Image, Mount, Plan, Sandbox, SandboxKind, SandboxLimits
+from harness.sandbox.base import Image, Mount, Plan, Sandbox, SandboxError, SandboxKind, SandboxLimits
 from harness.sandbox.kinds import KINDS, sandbox_kind
 from harness.sandbox.marks import marked_folder
 
@@ -118,7 +119,7 @@ class OfficeBench:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        source = "official" if dataset.is_official(self._all) else "not the official tasks"
+        source = "official" if dataset.is_official(self._all) else "other"
         if len(self._tasks) < len(self._all):
             source += f", {len(self._tasks)} of {len(self._all)} tasks"
         return {"source": source, "grader": self._config.grader, "sandbox": self._config.sandbox}
@@ -140,6 +141,9 @@ class OfficeBench:
                     yield OfficeSession(task, office, grade, facts=facts, llm_tokens=self._config.llm_tokens)
                 finally:
                     office.close()
+                    if os.getuid() != 0:  # folders of the sandbox's user could not be removed by us
+                        with suppress(SandboxError):
+                            _open_up(sandbox, inside)
 
     def _server(self, workspace: str) -> list[str]:
         """The image has its own Python; the other kinds take the one that has the libraries."""
@@ -149,8 +153,7 @@ class OfficeBench:
 
     def _grader(self, task: Task, sandbox: Sandbox, workspace: Path, inside: str) -> Any:
         def grade(answer: str | None) -> Outcome:
-            # files of the sandbox's user may be closed to ours
-            sandbox.run(["chmod", "-R", "a+rwX", inside], timeout=30)
+            _open_up(sandbox, inside)
             with marked_folder("memarena-officebench") as folder:
                 left_out = collect(workspace, folder / "testbed", answer)
                 outcome = grade_apart(task, folder / "testbed", self._config.grader)
@@ -166,3 +169,8 @@ class OfficeBench:
     def idle(self, task: Task) -> Sequence[str]:
         """The agent that does nothing and says so. Its answer "None" contains "no", which one official check takes for one."""
         return ['{"app": "system", "action": "finish_task", "answer": "None"}']
+
+
+def _open_up(sandbox: Sandbox, workspace: str) -> None:
+    """What the sandbox's user made may be closed to ours, who is to grade and to remove it."""
+    sandbox.run(["chmod", "-R", "a+rwX", workspace], timeout=30)

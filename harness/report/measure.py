@@ -143,9 +143,12 @@ class Run:
         found = []
         if self.scripted:
             found.append("scripted answers, no model")
-        source = self.at("environment.provenance.source")
-        if source is not None and not str(source).startswith("official"):
+        # "official", "generated", …, and after a comma what part of it: "official, 93 of 300 tasks"
+        source, _, part = str(self.at("environment.provenance.source") or "official").partition(", ")
+        if not source.startswith("official"):
             found.append(f"{source} tasks instead of the official data")
+        if part:
+            found.append(part)
         if self.total is not None and self.planned != self.total:
             found.append(f"{self.planned} of {self.total} tasks")
         steps, official = self.at("environment.max_steps"), self.at("environment.official_max_steps")

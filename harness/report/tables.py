@@ -77,6 +77,7 @@ def collect(
             [] if runs else [f"No run below {root} has the model set {models!r}. {did_you_mean(models, sets) if sets else ''}"]
         )
     grid = _grid(spec, columns, runs, deltas)
+    problems += _without_a_row(columns, grid, runs)
     for index, column in enumerate(columns if compared else []):
         _compare(spec, column, [place[index] for place in grid], runs, deltas)
     return Collected(spec, columns, grid, problems)
@@ -109,6 +110,16 @@ def _grid(spec: TableSpec, columns: Sequence[ColumnSpec], runs: Sequence[Run], d
             places.append(Place(reported, cells))
         grid.append(places)
     return grid
+
+
+def _without_a_row(columns: Sequence[ColumnSpec], grid: Sequence[Sequence[Place]], runs: Sequence[Run]) -> list[str]:
+    """A line that counts the runs in these columns' environments which no row asks for: they must not vanish silently."""
+    placed = {id(cell.run) for places in grid for place in places for cell in place.measured}
+    environments = {column.select.get("env") for column in columns}
+    methods = sorted({run.labels["method"] for run in runs if id(run) not in placed and run.labels["env"] in environments})
+    if not methods:
+        return []
+    return [f"There are runs that fit no row here ({', '.join(methods)}); docs/reports.md tells how to make a table of your own."]
 
 
 def _compare(spec: TableSpec, column: ColumnSpec, places: Sequence[Place], runs: Sequence[Run], deltas: str) -> None:

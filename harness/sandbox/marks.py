@@ -23,9 +23,19 @@ def _started(pid: int) -> str | None:
 
 
 def alive(mark: str) -> bool:
-    """Whether the process of `mark` still runs."""
+    """Whether the process of `mark` still runs. Without /proc a process of the same number is taken for the same one."""
     pid, _, started = mark.partition("-")
-    return pid.isdigit() and _started(int(pid)) == started
+    if not pid.isdigit():
+        return False
+    if started != str(None):
+        return _started(int(pid)) == started
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def make_marked_folder(prefix: str) -> Path:

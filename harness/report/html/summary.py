@@ -75,12 +75,12 @@ def _tokens(run: Run) -> dict[str, int | bool] | None:
     if not run.tasks:
         return None
     rows = run.view.usage("key", "kind")
-    everything = sum_usage(rows)
+    method = sum_usage(run.view.usage(method_only=True))
     return {
-        "method": sum_usage(run.view.usage(method_only=True)).total_tokens,
+        "method": method.total_tokens,
         "judge": sum_usage([row for row in rows if row.group == ("eval_judge", "chat")]).total_tokens,
         "embeddings": sum_usage([row for row in rows if row.group[1] == "embedding"]).total_tokens,
-        "estimated": everything.estimated_calls > 0,
+        "estimated": method.estimated_calls > 0,
     }
 
 

@@ -291,7 +291,7 @@ class TestEnvironment:
 
     def test_a_choice_of_tasks_keeps_the_indices(self, environment: Make) -> None:
         assert [task.index for task in environment(apps=[2, 3]).tasks()] == [3, 4, 5]
-        assert environment(apps=[2, 3]).provenance["source"] == "not the official tasks, 3 of 6 tasks"
+        assert environment(apps=[2, 3]).provenance["source"] == "other, 3 of 6 tasks"
 
     @pytest.mark.parametrize(
         "evaluation", [None, [], "contain", [3], [{"function": "evaluate_magic", "args": {}}], [{"function": "evaluate_contain"}]]

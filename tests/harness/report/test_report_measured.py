@@ -25,6 +25,15 @@ def test_a_full_official_run_is_not_marked(write_run: Write, tmp_path: Path) -> 
     assert found["AutoGen No added memory", "ALFWorld tokens measured"] == "16,080"
 
 
+def test_a_memory_that_no_row_asks_for_does_not_vanish_silently(write_run: Write, tmp_path: Path) -> None:
+    write_run("none", [1.0] * 3)
+    said = "There are runs that fit no row here (my_memory); docs/reports.md tells how to make a table of your own."
+    assert said not in build("table1", tmp_path / "runs", env="alfworld").notes
+    write_run("mine", [1.0] * 3, labels__method="my_memory")
+    assert said in build("table1", tmp_path / "runs", env="alfworld").notes
+    assert said not in build("table1", tmp_path / "runs", env="webarena").notes
+
+
 @pytest.mark.parametrize("name", ["table1", "tokens"])
 def test_official_data_that_is_not_complete_is_marked(name: str, write_run: Write, tmp_path: Path) -> None:
     write_run("none", [1.0] * 37)
@@ -37,6 +46,7 @@ def test_official_data_that_is_not_complete_is_marked(name: str, write_run: Writ
     ("change", "reason"),
     [
         ({"environment__provenance": {"source": "generated"}}, "generated tasks instead of the official data"),
+        ({"environment__provenance": {"source": "official, 93 of 300 tasks"}}, "93 of 300 tasks"),
         ({"environment__max_steps": 10}, "at most 10 steps (official: 30)"),
         ({"tasks__total": 134}, "2 of 134 tasks"),
         ({}, "the paper has 134 tasks"),

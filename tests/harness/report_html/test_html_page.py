@@ -7,11 +7,12 @@ import hashlib
 import json
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from html_runs import HOSTILE, write_run
+from html_runs import CALL, HOSTILE, write_run
 
 from harness.cli import main
 from harness.report.contrast import contrast
@@ -173,6 +174,14 @@ def test_a_run_without_results_is_shown_as_that(tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs", "run", "none", [])
     shown = summary(build([RunView(run)], tmp_path / "out").path)["runs"][0]
     assert (shown["score"], shown["tokens"], shown["cost"], shown["curve"]) == (None, None, None, [])
+
+
+def test_embeddings_that_were_estimated_do_not_mark_the_methods_tokens(tmp_path: Path) -> None:
+    embedding = replace(CALL, kind="embedding", usage_source="estimate")
+    runs = [write_run(tmp_path / "runs", name, "none", [1], call) for name, call in (("chat", CALL), ("embeds", embedding))]
+    rough = write_run(tmp_path / "runs", "rough", "none", [1], replace(CALL, usage_source="estimate"))
+    shown = summary(build([RunView(run) for run in [*runs, rough]], tmp_path / "out").path)["runs"]
+    assert [run["tokens"]["estimated"] for run in shown] == [False, False, True]
 
 
 def test_graded_scores_are_tested_by_permutation(report: Path) -> None:

@@ -22,6 +22,14 @@ def test_this_process_is_alive_and_one_with_its_number_but_another_start_is_not(
     assert not alive(f"{pid}-{int(started) + 1}") and not alive("999999999-1") and not alive("nonsense")
 
 
+def test_without_proc_nothing_of_a_living_process_is_taken_for_a_dead_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.sandbox.marks._started", lambda pid: None)  # as on macOS
+    with marked_folder("memarena-x") as outer:
+        make_marked_folder("memarena-x")
+        assert alive(process_mark()) and outer.is_dir()
+    assert not alive("999999999-None")
+
+
 def test_a_folder_lives_as_long_as_its_block(scratch: Path) -> None:
     with marked_folder("memarena-x") as folder:
         assert folder.is_dir() and folder.parent == scratch
