@@ -133,7 +133,7 @@ def _sequential(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     so_far = f"e = {one['e']:.3g} after {one['n']} of {one['planned']} planned pairs"
     bounds = f"the difference is in {interval(one['interval'], 100, 1)} points"
     rows = [
-        ("Sequential", f"{so_far} (highest {one['peak']:.3g}; decided at {1 / one['alpha']:g})"),
+        ("Sequential", f"{so_far} (highest {one['peak']:.3g}; decided once it is {1 / one['alpha']:g})"),
         ("", f"{bounds}, whenever one looks (alpha {one['alpha']:g})"),
     ]
     if one["decided"] and one["e"] < 1 / one["alpha"]:

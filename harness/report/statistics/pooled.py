@@ -125,6 +125,8 @@ def learning(scores: Scores, positions: Sequence[Sequence[int]], seed: int, *pat
         dealt = (generator.permuted(numpy.tile(values, (count, 1, 1)), axis=1) * x).sum(axis=(1, 2))
         reached += int(numpy.sum(numpy.abs(dealt) >= abs(float(products.sum())) - 1e-9))
     p = (1 + reached) / (RESAMPLES + 1)
-    low, high = (100 * float(bound) for bound in numpy.quantile(numpy.concatenate(drawn), [0.025, 0.975]))
-    interval = Interval(min(low, 100 * slope), max(high, 100 * slope), "bootstrap") if tasks > 1 else None
-    return Learning(100 * slope, interval, p)
+    slopes = numpy.concatenate(drawn)
+    if tasks < 2 or float(slopes.max() - slopes.min()) < 1e-12:  # resamples that are all alike tell no width
+        return Learning(100 * slope, None, p)
+    low, high = (100 * float(bound) for bound in numpy.quantile(slopes, [0.025, 0.975]))
+    return Learning(100 * slope, Interval(min(low, 100 * slope), max(high, 100 * slope), "bootstrap"), p)

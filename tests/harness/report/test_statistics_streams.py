@@ -163,3 +163,9 @@ def test_without_learning_none_is_found_and_one_order_cannot_tell() -> None:
     found = stats.learning(scores, places, 0)
     assert found is not None and found.p > 0.05
     assert stats.learning(scores, [places[0]] * 3, 0) is None
+
+
+def test_resamples_that_are_all_alike_give_a_slope_no_interval() -> None:
+    """Both tasks gain the same: a width of nothing beside a p of a half would be a false certainty."""
+    found = stats.learning([[1, 0], [0, 1]], [[0, 1], [1, 0]], 0)
+    assert found is not None and (found.slope, found.interval) == (-100.0, None) and found.p == pytest.approx(0.5, abs=0.05)
