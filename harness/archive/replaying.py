@@ -76,11 +76,18 @@ def _ready(view: RunView, name: str, overrides: Sequence[str], recordings: Path 
     cell.require(cell.environment.check())
     if changed := differences(view.manifest["cell"], cell.description):
         raise IdentityError(
-            f"{name} was another cell than this code and this data make: {'; '.join(changed)}.",
-            f"Use the version that played it (memarena {view.manifest.get('memarena')}, commit {_commit(view)}).",
+            f"{name} was another cell than this code and this data make: {'; '.join(changed)}.", _way_back(view, changed)
         )
     prices, notes = _prices(view)
     return cell, prices, notes
+
+
+def _way_back(view: RunView, changed: Sequence[str]) -> str:
+    """Where what the run was made of is to be had: the data, if nothing else differs, else the code."""
+    if all(line.startswith(("data_digest:", "task_ids_sha256:")) for line in changed):
+        source = ((view.manifest.get("environment") or {}).get("provenance") or {}).get("source", "other")
+        return f"The code is the same, the data is not: the run played {source} data. Say where that is (HARNESS_DATA)."
+    return f"Use the version that played it (memarena {view.manifest.get('memarena')}, commit {_commit(view)})."
 
 
 def _recordings_of(view: RunView, name: str, given: Path | None) -> Path:

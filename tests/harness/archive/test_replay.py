@@ -25,7 +25,9 @@ from harness.errors import EnvironmentCrashed, IdentityError, SetupError, UserEr
 from harness.models.backends.scripted import ScriptedBackend
 from harness.run import play
 from harness.store import manifest
+from harness.store.database import Store
 from harness.store.events import read_events
+from harness.store.identity import digest
 from harness.store.view import RunView
 from tests.support.build import played, prepared, scripted
 from tests.support.toy import Toy, ToySession
@@ -276,3 +278,23 @@ def test_a_pack_replays_in_a_fresh_copy_of_the_code_without_network(tmp_path: Pa
     assert [event["score"] for event in read_events(directory / "events.jsonl") if event["event"] == "task_end"] == [
         row.score for row in RunView(directory).tasks()
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "way_back"),
+    [
+        ("data_digest", "The code is the same, the data is not: the run played official data. Say where that is (HARNESS_DATA)."),
+        ("code", "Use the version that played it (memarena "),
+    ],
+)
+def test_another_cell_is_refused_with_the_way_back_to_the_runs_own(recorded: Path, key: str, way_back: str) -> None:
+    content = json.loads((recorded / "manifest.json").read_text())
+    content["cell"][key] = "x" if key == "data_digest" else {**content["cell"]["code"], "env": 99}
+    content["environment"]["provenance"] = {"source": "official"}
+    content["identity"] = digest(content["cell"])
+    with Store(recorded) as store:
+        store.put("identity", content["identity"])
+    (recorded / "manifest.json").write_text(json.dumps(content))
+    with pytest.raises(IdentityError) as caught:
+        replay(recorded)
+    assert way_back in str(caught.value)
