@@ -25,6 +25,9 @@ SUBSETS, STEPS = ("webarena",), 30  # BrowserGym's published WebArena benchmark
 RESETS = ("auto", "never")
 GROUPS = tuple(site for site in sites.SITES if site != "homepage")
 
+# the model that libwebarena 0.0.4 names
+OFFICIAL_JUDGE = "gpt-4-1106-preview"
+
 
 @dataclass
 class WebArenaConfig:
@@ -179,10 +182,18 @@ class WebArena:
             "source": "official" if count == dataset.COUNT else f"official, {count} of {dataset.COUNT} tasks",
             "tasks": count,
             "judge": self._config.judge,
+            "departures": self._departures() if count else [],
             "reset": self._config.reset,
             "hosts": list(sites.hosts(self._addresses)),
             "packages": {**provision.versions(), "libwebarena": provision.version("libwebarena") or "none"},
         }
+
+    def _departures(self) -> list[str]:
+        """What keeps scores from being set against published ones, whatever the configuration says."""
+        judged = sum(dataset.needs_judge(config) for config in self._configs)
+        if self._config.judge != "gateway" or not judged:
+            return []
+        return [f"{judged} tasks judged by the model with the key eval_judge (official: {OFFICIAL_JUDGE})"]
 
     # --- playing ------------------------------------------------------------------------------------------------------
     @contextmanager

@@ -149,6 +149,7 @@ class Run:
             found.append(f"{source} tasks instead of the official data")
         if part:
             found.append(part)
+        found += [str(one) for one in self.at("environment.provenance.departures") or ()]
         if self.total is not None and self.planned != self.total:
             found.append(f"{self.planned} of {self.total} tasks")
         steps, official = self.at("environment.max_steps"), self.at("environment.official_max_steps")

@@ -70,3 +70,10 @@ def test_tasks_are_chosen_by_number_site_and_judge() -> None:
 def test_bad_values_are_refused(values: dict[str, object], error: str) -> None:
     with pytest.raises(ConfigError, match=error):
         WebArenaConfig(**values)  # type: ignore[arg-type]
+
+
+def test_a_judge_that_is_not_the_official_one_keeps_scores_from_being_compared() -> None:
+    said = "118 tasks judged by the model with the key eval_judge (official: gpt-4-1106-preview)"
+    assert WebArena(WebArenaConfig()).provenance["departures"] == [said]
+    assert WebArena(WebArenaConfig(judge="official")).provenance["departures"] == []
+    assert WebArena(WebArenaConfig(fuzzy=False)).provenance["departures"] == []

@@ -47,6 +47,7 @@ def test_official_data_that_is_not_complete_is_marked(name: str, write_run: Writ
     [
         ({"environment__provenance": {"source": "generated"}}, "generated tasks instead of the official data"),
         ({"environment__provenance": {"source": "official, 93 of 300 tasks"}}, "93 of 300 tasks"),
+        ({"environment__provenance": {"source": "official", "departures": ["another judge"]}}, "another judge"),
         ({"environment__max_steps": 10}, "at most 10 steps (official: 30)"),
         ({"tasks__total": 134}, "2 of 134 tasks"),
         ({}, "the paper has 134 tasks"),
